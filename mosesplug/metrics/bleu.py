@@ -132,7 +132,6 @@ class BleuReferences(PreparedReferences):
     """References compiled for BLEU.
 
     Attributes:
-        lines: the references as text.
         lengths: int32 ``[n_sentences, n_references]``, tokens, ascending in each row.
     """
 

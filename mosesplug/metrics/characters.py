@@ -101,7 +101,6 @@ def space_out(
     """Return hypotheses with a blank after each character.
 
     Args:
-        hypotheses: the caller has checked their ranges.
         blanks: what becomes of the whitespace between words. A line feed stands for a blank, and
             for whitespace that is merged.
     """

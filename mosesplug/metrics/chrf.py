@@ -109,7 +109,6 @@ class ChrfReferences(PreparedReferences):
     Reference ``k`` of sentence ``s`` is text ``s * n_references + k``.
 
     Attributes:
-        lines: the references as text.
         lengths: int64 ``[n_sentences * n_references]``; number of characters.
     """
 

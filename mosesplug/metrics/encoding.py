@@ -71,8 +71,6 @@ def encode(
     """Look up the words of hypotheses; the caller has checked their ranges.
 
     Args:
-        words: the references' words.
-        n_references: number of references of each sentence.
         fold: fold ``A`` to ``Z`` to ``a`` to ``z`` in hypotheses, as in ``words``.
         hypotheses: ``n`` of them.
     """

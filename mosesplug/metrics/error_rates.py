@@ -26,7 +26,6 @@ def display_score(metric: str, score: float) -> float:
 
     Args:
         metric: as for ``is_error_rate``.
-        score: the score, larger is better.
     """
     return 1.0 - score if is_error_rate(metric) else score
 
@@ -36,7 +35,6 @@ def display_difference(metric: str, interval: tuple[float, float]) -> tuple[floa
 
     Args:
         metric: as for ``is_error_rate``.
-        interval: low and high; larger scores are better.
     """
     low, high = interval
     return (0.0 - high, 0.0 - low) if is_error_rate(metric) else interval  # never -0.0

@@ -58,12 +58,7 @@ class HypothesisRanges(NamedTuple):
 def rewrite_texts(
     hypotheses: HypothesisRanges, rewrite: Callable[[Iterable[bytes]], list[bytes]]
 ) -> HypothesisRanges:
-    """Return hypotheses with other texts; each distinct text is rewritten once.
-
-    Args:
-        hypotheses: the caller has checked their ranges.
-        rewrite: returns one line for each line, in order.
-    """
+    """Return hypotheses with other texts; each distinct text is rewritten once."""
     numbers: dict[bytes, int] = {}
     rows = [numbers.setdefault(line, len(numbers)) for line in hypotheses.lines()]
     lines = rewrite(numbers)

@@ -152,9 +152,6 @@ def count_matches(
     """Count the clipped matches and the n-grams of each order, by a kernel.
 
     Args:
-        words: the references' words.
-        ngrams: the references' n-grams.
-        n_references: number of references of each sentence.
         longest: words in the longest n-gram, as in ``ngrams``.
         fold: fold ``A`` to ``Z`` to ``a`` to ``z`` in hypotheses, as in ``words``.
         hypotheses: ``n`` hypotheses, whose ranges the caller has checked.

@@ -68,7 +68,6 @@ def compute_statistics(
     They are int32 for metrics of texts, and float64 for those that read scores from outside.
 
     Args:
-        metric: the metric.
         prepared, sentence_ids, buffer, starts, ends, threads: see ``Metric.statistics``.
         outside: float64 ``[n, k]``, the scores from outside of the same hypotheses; or None.
 

@@ -123,7 +123,6 @@ def count_ngrams(
     Args:
         hypotheses: the number of the references, and the tokens of each hypothesis.
         references: returns the tokens of each reference of that number.
-        longest: words in the longest n-gram.
     """
     limits: dict[int, Counter[Any]] = {}
     rows = []

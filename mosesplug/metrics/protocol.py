@@ -213,7 +213,6 @@ def score_sentences(metric: Metric, stats: NDArray[np.number]) -> NDArray[np.flo
     0. Other metrics score the sentence as a corpus of one.
 
     Args:
-        metric: the metric.
         stats: ``[n, n_statistics]``, one row for each sentence or hypothesis.
     """
     counts = stats.astype(np.float64)

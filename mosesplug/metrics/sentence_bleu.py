@@ -41,7 +41,6 @@ def smoothed_row(row: NDArray[np.float64], words: float, longer: float, referenc
         row: ``[9]``, the statistics of a sentence.
         words: added to match and total of order 1.
         longer: added to match and total of the orders above 1.
-        reference: added to the reference length.
     """
     product = 1.0
     for order in range(ORDER):

@@ -192,7 +192,6 @@ def compile_words(references: Sequence[Sequence[bytes]], *, fold: bool) -> Refer
     All references have the same number of lines.
 
     Args:
-        references: at least one; tokens separated by blanks.
         fold: fold ``A`` to ``Z`` to ``a`` to ``z``.
     """
     n_references = len(references)

@@ -53,9 +53,7 @@ def add_scores(
 
     Args:
         slopes: arranged features, ``[n_hyps * n_features]``.
-        start: row of the sentence's first hypothesis.
         weights: the first ``n_features`` are used.
-        n_features: number of arranged features.
         scores: in and output, ``[hypotheses of the sentence]``; its type is that of the sums.
     """
     size = len(scores)
@@ -81,7 +79,6 @@ def model_scores(
         offsets: int64 ``[n_sentences + 1]``.
         slopes: arranged features, float32 ``[n_hyps * len(weights)]``.
         base: float64 ``[n_hyps]``, the share of the inactive features.
-        weights: float64.
         scores: output, float64 ``[n_hyps]``.
     """
     for sentence in range(len(offsets) - 1):

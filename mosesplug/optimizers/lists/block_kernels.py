@@ -29,7 +29,6 @@ def compute_distributions(
 
     Args:
         offsets: int64 ``[n_sentences + 1]``.
-        first, last: sentences.
         dense: float32 ``[n_hyps, n_dense]``.
         weights: float64 ``[n_dense]``.
         scores: in and output, float64 ``[n_hyps]``; the dense features' share is added.
@@ -68,7 +67,6 @@ def add_features(
     """Add ``coefficients . dense`` of rows to ``gradient``.
 
     Args:
-        start, end: rows.
         dense: float32 ``[n_hyps, n_dense]``.
         coefficients: float64 ``[n_hyps]``.
         gradient: in and output, float64 ``[n_dense]``.
@@ -92,7 +90,6 @@ def add_sparse_scores(
     """Add the sparse features' share to the scores of rows.
 
     Args:
-        start, end: rows.
         indptr: int64 ``[n_hyps + 1]``.
         indices: int32 ``[nnz]``.
         data: float32 ``[nnz]``.
@@ -138,7 +135,6 @@ def compute_expectations(
 
     Args:
         offsets: int64 ``[n_sentences + 1]``.
-        first, last: sentences.
         shares: float64 ``[n_hyps]``; probabilities.
         values: float64 ``[n_hyps]``.
         means: output, float64 ``[n_sentences]``; 0 without hypotheses.
@@ -164,7 +160,6 @@ def add_statistics(
     """Add the expected statistics of rows to ``totals``.
 
     Args:
-        start, end: rows.
         stats: float64 ``[n_hyps, n_stats]``.
         shares: float64 ``[n_hyps]``; probabilities.
         totals: in and output, float64 ``[n_stats]``.
@@ -186,7 +181,6 @@ def add_weighted_statistics(
     """Add ``stats . derivatives`` to the ``values`` of rows.
 
     Args:
-        start, end: rows.
         stats: float64 ``[n_hyps, n_stats]``.
         derivatives: float64 ``[n_stats]``; by the statistics.
         values: in and output, float64 ``[n_hyps]``.
@@ -212,7 +206,6 @@ def compute_oracle_losses(
 
     Args:
         offsets: int64 ``[n_sentences + 1]``.
-        first, last: sentences.
         scores: float64 ``[n_hyps]``.
         logs: float64 ``[n_sentences]``, of all hypotheses.
         shares: float64 ``[n_hyps]``; probabilities.

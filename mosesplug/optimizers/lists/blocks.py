@@ -58,9 +58,7 @@ class BlockedLists:
         offsets: int64 ``[n_sentences + 1]``.
         dense: float32 ``[n_hyps, n_dense]``.
         sparse: the sparse tail, or None.
-        n_sparse: number of sparse features.
         blocks: int64 ``[n_blocks + 1]``, sentences where blocks begin and the last one ends.
-        threads: number of threads.
     """
 
     offsets: NDArray[np.int64]
@@ -104,7 +102,6 @@ class BlockedLists:
         """Return the distribution of each sentence's hypotheses.
 
         Args:
-            weights: float64 ``[n_features]``.
             added: float64 ``[n_hyps]``, added to the scores, such as costs.
         """
         n_dense = self.dense.shape[1]
@@ -152,7 +149,6 @@ class BlockedLists:
         """Return each sentence's expected ``values``, and derivatives of their sum.
 
         Args:
-            found: the distribution.
             values: float64 ``[n_hyps]``.
 
         Returns:

@@ -22,7 +22,6 @@ class ActiveFeatures(NamedTuple):
         dense: float64 ``[n_hyps, n_dense]``; 0 for inactive features.
         indptr: int64 ``[n_hyps + 1]``; further features by hypothesis (CSR).
         indices: int32; their columns, after the dense ones.
-        data: float64.
     """
 
     dense: NDArray[np.float64]
@@ -40,7 +39,6 @@ class OraclePairs(NamedTuple):
         oracle_offsets: int64 ``[n_sentences + 1]``.
         is_oracle: bool ``[n_hyps]``.
         base: float64 ``[n_hyps]``; the inactive features' share of the model score.
-        features: the active ones.
     """
 
     offsets: NDArray[np.int64]
@@ -58,9 +56,7 @@ def count_violations(
     """Count the pairs with a margin below ``least`` (1 in equation 9), by hypothesis.
 
     Args:
-        pairs: the hypotheses.
         scores: float64 ``[n_hyps]``, by the model.
-        least: the required margin of a pair.
         coefficients: output, float64 ``[n_hyps]``: combining the hypotheses with them gives ``sum
             phi`` over the violated pairs.
 

@@ -108,7 +108,6 @@ def compact_rows(batch: Batch, rows: NDArray[np.int64]) -> CompactRows:
     """Return hypotheses of a batch over their own features.
 
     Args:
-        batch: the hypotheses.
         rows: int64 ``[n_rows]``, selected ones; any number of times, in any order.
     """
     n_rows, n_dense = len(rows), batch.dense.shape[1]

@@ -103,7 +103,6 @@ def scale_lists(problem: Problem, initial: Floats, scaling: Scaling) -> ScaledLi
     """Return the problem's hypotheses.
 
     Args:
-        problem: with active features.
         initial: float64 ``[n_features]``; weights of the inactive features.
         scaling: units as described in this module, or 1.
     """

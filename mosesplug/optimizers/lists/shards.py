@@ -91,12 +91,7 @@ class ListShards(Protocol):
 
 @dataclass(frozen=True)
 class WholeLists:
-    """The lists of this process as one shard; implements ``ListShards``.
-
-    Attributes:
-        lists: the hypotheses.
-        threads: maximum number of threads.
-    """
+    """The lists of this process as one shard; implements ``ListShards``."""
 
     lists: TuningSet
     threads: int = 1
@@ -145,7 +140,6 @@ def split_into_blocks(offsets: NDArray[np.int64], at_least: int = 1) -> NDArray[
 
     Args:
         offsets: int64 ``[n_sentences + 1]``.
-        at_least: so many blocks.
     """
     n_hyps = int(offsets[-1])
     n_blocks = max(at_least, min(BLOCKS, n_hyps // SMALLEST_BLOCK))

@@ -25,7 +25,6 @@ class MiraLists(NamedTuple):
     """Distinct hypotheses of the sentences that have any.
 
     Attributes:
-        n_dense: number of dense features.
         offsets: int64 ``[n_sentences + 1]``; hypotheses of sentence ``i`` are
             ``offsets[i]:offsets[i + 1]``.
         dense: float32 ``[n_hyps * n_dense]``, arranged.
@@ -218,7 +217,6 @@ def _arrange(
     Args:
         offsets: int64 ``[n_sentences + 1]``, of ``rows``.
         dense: ``[n, n_dense]``.
-        rows: int64.
     """
     n_dense = dense.shape[1]
     arranged = allocate((len(rows) * n_dense,), np.float32)

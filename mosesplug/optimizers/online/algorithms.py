@@ -52,8 +52,6 @@ class EpochOutcome:
 
     Attributes:
         weights: float64 ``[n_features]``; weights to decode with.
-        score: their corpus score.
-        facts: values for the history.
         states: the learner's state, or those of its shards; the next epoch may overwrite them.
     """
 
@@ -81,12 +79,9 @@ def solve_in_epochs(
     """Run epochs and return the weights that ``options.averaging`` selects.
 
     Args:
-        problem: the n-best lists and the metric.
         options: the options of the learner, including the number of ``epochs``.
         initial: float64 ``[n_features]``, the weights before the first epoch. With ``best``, they
             are the result if all epochs have lower scores.
-        epochs: an iterator that runs one epoch per item.
-        progress: callback after every epoch.
 
     Returns:
         Weights, score and history, one mapping per epoch, and the states after the chosen epoch. If
@@ -119,9 +114,6 @@ def optimize_online(
     learner_of: Callable[[Any], Learner],
 ) -> Callable[..., Solution]:
     """Return a batch optimizer that runs an online learner on stored n-best lists.
-
-    Args:
-        learner_of: creates the learner from its options.
 
     Returns:
         ``optimize(problem, initial, rng, options, progress) -> Solution`` for the registry. It
@@ -220,9 +212,6 @@ def _search_line(
     """Return the state at the best point of the line through old and new weights.
 
     Also return that point, 0 at the old and 1 at the new weights.
-
-    Raises:
-        OptimizerError: the new weights are not finite.
     """
     new = learner.weights(state)
     if not np.isfinite(new).all():

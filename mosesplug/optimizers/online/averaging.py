@@ -63,7 +63,6 @@ def keep_zeros(
 
     Args:
         learner: the learner; its mean is returned unchanged if its regularizer makes no zeros.
-        mean: float64 ``[n_features]``.
         weights: float64 ``[n_features]``, after the last update.
     """
     return np.where(weights != 0.0, mean, 0.0) if learner.makes_zeros else mean

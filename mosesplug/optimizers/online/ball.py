@@ -65,9 +65,7 @@ def present_weights(
     """Return the weights of some features; the state is only read.
 
     Args:
-        state: the state after the previous update.
         columns: int64 ``[n]``; the features.
-        step: the current step.
         from_zero: treat active weights as 0 before the first update.
     """
     weights = state.vectors["weights"][columns]
@@ -109,11 +107,7 @@ def take_step(
     all 0 cannot decode.
 
     Args:
-        state: the state before the update.
         change: the change, whose ``values`` are added; its columns are active.
-        step: the current step.
-        rate: eta.
-        regularization: lambda.
         from_zero: treat active weights as 0 before the first update.
 
     Raises:

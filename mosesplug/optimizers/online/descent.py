@@ -454,11 +454,7 @@ def _drop_rare_features(state: LearnerState, change: Change, step: Step, minimum
 
 
 def _require_usable(weights: ColumnValues) -> ColumnValues:
-    """Return the weights if they are usable as starting weights.
-
-    Raises:
-        OptimizerError: the weights are not finite or too large.
-    """
+    """Return the weights if they are usable as starting weights."""
     if not (np.abs(weights) <= LARGEST).all():
         raise OptimizerError(
             "the weights overflow. Choose a lower learning rate or smaller starting weights."

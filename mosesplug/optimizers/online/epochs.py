@@ -33,7 +33,6 @@ class Plan:
     Attributes:
         seed: the seed of the orders and of the steps' random numbers.
         batch: number of sentences per mini-batch.
-        metric: the metric to optimize.
         active: bool ``[n_features]``; weights that may change. Features found later are active.
         uses_stored_lists: whether the n-best lists are those of earlier decodings, which many
             epochs visit.
@@ -51,7 +50,6 @@ class Tally:
     """Sums over the batches of an epoch.
 
     Attributes:
-        batches: number of batches.
         totals: float64 ``[n_statistics]``; summed statistics of the first hypothesis of each
             n-best list, the decoder's 1-best.
         sums: the learner's reports, summed over the batches.
@@ -110,7 +108,6 @@ class EpochReport:
         hypotheses: number of hypotheses in these lists.
         new_hypotheses: number of hypotheses that no earlier epoch of the shard had.
         seconds: time spent on decoding them.
-        notes: messages for the user.
     """
 
     states: tuple[LearnerState, ...]
@@ -168,8 +165,6 @@ def split_into_batches(
     """Return the mini-batches of an epoch, in order; the last one may be smaller.
 
     Args:
-        sentences: int64; all sentences of the epoch.
-        plan: the plan with seed and batch size.
         epoch: the epoch, from 1.
     """
     order = np.random.default_rng([plan.seed, epoch]).permutation(sentences)
@@ -233,9 +228,7 @@ def run_epoch(
     """Learn from every sentence of a source once.
 
     Args:
-        learner: the learner.
         state: the state before the epoch; it is overwritten.
-        source: the source of the n-best lists.
         plan: seed, batch size, metric and active weights.
         epoch: the epoch, from 1.
         first: the batch to start with, from 0, to resume an epoch.

@@ -155,8 +155,6 @@ def loss_gradient(
     """Return the ``change`` of a gradient learner: the gradient of the active features.
 
     Args:
-        options: settings of loss, sampling and costs.
-        present: returns the learner's current weights.
         summed: whether the loss is the sum over pairs or sentences, as in Green et al. (2013),
             eq. 12, or their mean, as in Neubig & Watanabe (2016), section 3.
     """
@@ -203,11 +201,7 @@ def _objective(
     step: Step,
     memory: Mapping[str, NDArray[np.float64]],
 ) -> _Objective:
-    """Return the loss of the options on a batch whose hypotheses have these gains.
-
-    Raises:
-        UsageError: the loss does not suit the metric.
-    """
+    """Return the loss of the options on a batch whose hypotheses have these gains."""
     if options.loss in _PAIRWISE:
         sampling = PairSampling(
             options.candidate_pairs, options.kept_pairs, options.minimum_difference

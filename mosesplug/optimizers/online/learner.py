@@ -34,7 +34,6 @@ class LearnerState:
             regularization that is still due: ``Learner.weights`` returns the complete ones.
         memory: float64 arrays of any shape that do not belong to features, such as the decayed
             statistics of earlier output.
-        updates: number of batches applied.
     """
 
     vectors: Mapping[str, NDArray[np.float64]]
@@ -150,7 +149,6 @@ class Learner:
         """Return the weights that the next update starts from, float64 ``[n_features]``.
 
         Args:
-            state: the current state.
             active: bool ``[n_features]``; weights that may change.
         """
         weights = self.weights(state)

@@ -36,7 +36,6 @@ class MarginTask(NamedTuple):
     """A batch without empty sentences, and what is asked of its margins.
 
     Attributes:
-        offsets: the rows of each sentence.
         gains: the gain of each hypothesis.
         oracles: the row of the surrogate reference of each sentence where it is given, or -1.
         slack: ``C``, the largest step for a margin.
@@ -214,8 +213,6 @@ def _cut_margins(
     """Solve for several sentences, adding each one's worst constraint in each pass.
 
     Args:
-        features, task, walk: as above.
-        first: the first of these sentences.
         references: the row of each sentence that should outscore the others.
     """
     size, working = 0, empty_set(8 * len(references))
@@ -394,9 +391,6 @@ def join(
     """Add a constraint with multiplier 0 after the first ``size`` ones.
 
     Args:
-        features: the rows.
-        working: the set, updated in place.
-        size: number of constraints in the set.
         group, reference, other, sign, goal: of the constraint; see ``WorkingSet``.
     """
     working.groups[size], working.signs[size] = group, sign
@@ -424,11 +418,8 @@ def solve(
     """Find the multipliers of the first ``size`` constraints and update the weights.
 
     Args:
-        features: the rows.
         working: the set; its multipliers are the starting point and an output.
-        size: number of constraints in the set.
         caps, tolerance, exchanges: see ``qp.solve_groups``.
-        walk: its weights and total step are outputs.
         weights, moved: float64 ``[n_columns]``; their values before any step of this set.
     """
     solve_groups(

@@ -367,9 +367,7 @@ def _margin_learner(
     """Return the chain of a closed form, to whose weights steps are added.
 
     Args:
-        options: the options of the learner.
         settings: returns what a batch's ``MarginTask`` has beside hypotheses.
-        solve: the closed form.
         spreads: whether reports have ``spread``, the mean difference in model score between the
             reference and the lowest hypothesis before the update, and the mean of the squares.
     """

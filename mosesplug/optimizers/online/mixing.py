@@ -35,7 +35,6 @@ class MixResult:
 
     Attributes:
         weights: float64 ``[n_features]``, ``old + rho * (mixed - old)``.
-        rho: the interpolation weight.
         score: the metric of decoding the lists at ``weights``.
     """
 
@@ -84,7 +83,6 @@ def select_features(
 
     Args:
         vectors: float64 ``[n_features]`` each, in the order of the shards.
-        keep: number of sparse features to keep.
         n_dense: the number of dense features, which come first and are all kept.
 
     Raises:

@@ -42,8 +42,6 @@ def find_scale(batch: Batch, weights: NDArray[np.float64], spread: float) -> flo
     """Return the factor of the weights that gives model scores a spread.
 
     Args:
-        batch: the n-best lists.
-        weights: float64 ``[n_features]``.
         spread: root of the mean variance of the model scores of a list.
 
     Returns:
@@ -73,9 +71,6 @@ def start_states(
     Args:
         problem: the n-best lists, and the states after earlier decodings.
         initial: float64 ``[n_features]``; the starting weights.
-        learner: with averaging, if a mean is needed.
-        options: its options.
-        shards: number of states.
     """
     kept = problem.states if options.keep_state else ()
     if len(kept) == shards and all(_has_vectors(state.vectors, learner) for state in kept):
@@ -112,11 +107,5 @@ def _resume(
 
 
 def count_epochs(states: Sequence[LearnerState], sentences: int, batch: int) -> int:
-    """Return the number of epochs that kept states have behind them.
-
-    Args:
-        states: one for each shard.
-        sentences: number of sentences of the first shard.
-        batch: number of sentences in a mini-batch.
-    """
+    """Return the number of epochs that kept states have behind them."""
     return states[0].updates // max(1, -(-sentences // batch))

@@ -56,12 +56,8 @@ class Epoch:
     """What stays the same during an epoch.
 
     Attributes:
-        context: the context of the run.
-        texts: the source sentences.
         scorer: the scorer of the held-out set, or None.
         iteration: from 1; the epoch's number, too.
-        record: the record of its start.
-        start: the start of the learner.
         before: evaluations of earlier iterations.
     """
 
@@ -114,7 +110,6 @@ def run_batches(
     """Run an epoch of one learner, stored batches first.
 
     Args:
-        epoch: to be run.
         workers: one decoder, which waits while the learner learns, or several.
         current: the iteration, if all its lists are stored.
         last: the result of the previous epoch, if there is one.
@@ -210,9 +205,6 @@ def _search_line(
 
     Returns:
         The report with the new state, and values for the curve.
-
-    Raises:
-        OptimizerError: the learned weights are no longer usable.
     """
     weights = learner.weights(report.state)
     require_finite_weights(weights, epoch.context.optimizer.name, epoch.iteration)
@@ -241,7 +233,6 @@ class _HeldOutScores:
     """Evaluations on the held-out set within an epoch; stored ones are not repeated.
 
     Attributes:
-        seconds: spent on them.
         is_exhausted: whether they have not improved for too long.
     """
 

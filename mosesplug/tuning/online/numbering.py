@@ -23,7 +23,6 @@ class FeatureNumbering:
     """Names and columns of the features seen so far; the sparse tail grows.
 
     Attributes:
-        space: the columns now.
         active: bool ``[len(space)]``: weights that may change.
     """
 
@@ -33,8 +32,6 @@ class FeatureNumbering:
         """Number the features known at the start.
 
         Args:
-            dense: the dense columns.
-            sparse: features that have columns from the start.
             active: names of the weights that may change, columns or groups; None for all.
         """
         self.space = FeatureSpace(dense.groups, tuple(sparse))

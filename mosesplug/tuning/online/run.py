@@ -42,8 +42,6 @@ class OnlineRun:
     """What all iterations share.
 
     Attributes:
-        context: the context of the run.
-        texts: the source sentences.
         workers: one decoder, several that work at once, or shards.
         scorer: the scorer of the held-out set, or None.
     """

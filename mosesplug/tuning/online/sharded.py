@@ -53,7 +53,6 @@ class DecodedShard:
         directory: the directory of its store.
         setup: the setup of the epoch, with the shard's sentences; its start record has the epoch's
             number as ``epoch``.
-        decoder: makes its decoder.
         fingerprints: the fingerprints of the files that the store must have been made from.
     """
 
@@ -127,7 +126,6 @@ class DecodedShard:
         Args:
             sparse: names of the sparse features that any shard knows after the epoch.
             old: float64 ``[n_dense + len(sparse)]``, the start of the line.
-            direction: float64, from there to its end.
         """
         setup = self.setup
         with NBestStore.open(self.store) as store:
@@ -152,7 +150,6 @@ class DecodedCorpus:
     """A ``Corpus`` of lists that stay in the shards.
 
     Attributes:
-        executor: reads the lists.
         shards: whose epoch is finished when weights are mixed.
     """
 
@@ -202,8 +199,6 @@ class ShardWorkers:
     Attributes:
         sharding: how to mix, and where workers are.
         parts: int64 each, the sentences of each shard.
-        executor: runs them.
-        decoder: makes a shard's decoder.
         sent_notes: notes of shards that the user has seen; it grows.
     """
 

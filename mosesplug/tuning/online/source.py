@@ -44,14 +44,10 @@ class EpochSetup:
 
     Attributes:
         texts: source sentences by sentence id.
-        show: the decoder's features.
-        weights: before the epoch.
         start: the record of the epoch's start.
         sparse: names of the sparse features known before the epoch.
         active: names of the weights that may change; None for all.
-        metric: to be maximized.
         references: the references of all sentences of the run.
-        threads: for the statistics.
     """
 
     texts: Mapping[int, bytes]
@@ -80,7 +76,6 @@ class EpochLists:
     Attributes:
         iteration: the iteration of the store, to which the lists belong.
         numbering: the numbering of the features; it grows.
-        setup: the setup of the epoch.
         is_complete: whether the lists of the whole epoch were stored before.
         stored: the progress that was stored with the last batch: ``batches``, the number of
             stored batches (absent if ``is_complete``); ``order`` of an asynchronous epoch, place
@@ -102,9 +97,7 @@ class EpochLists:
 
         Args:
             store: open for writing. An interrupted epoch in it with another start is dropped.
-            setup: the setup of the epoch.
             complete: the store's iteration of this epoch, if all its lists are stored.
-            note: receives messages for the user.
             progress: returns what else to store with each batch.
             inspect: receives new lists as soon as they are stored; its exceptions end the epoch.
         """
@@ -153,9 +146,7 @@ class EpochLists:
         """Commit the lists of a batch, and how far the epoch is with them.
 
         Args:
-            lists: the lists of the batch.
             batches: the number of batches that are stored with it.
-            order: the order of an asynchronous epoch.
 
         Raises:
             DecoderError: the lists cannot be used.
@@ -222,8 +213,6 @@ class DecodingSource:
         """Start an epoch.
 
         Args:
-            lists: in the store.
-            decoder: makes new ones.
             notes: messages for the user, to be reported at the end; more may come.
         """
         self._lists, self._decoder, self._notes = lists, decoder, notes

@@ -43,7 +43,6 @@ def select_result(configuration: Configuration, optimizer: Optimizer) -> str:
     """Return which weights an online run selects.
 
     Args:
-        configuration: says it, or leaves it to the learner.
         optimizer: the optimizer of the run. Its ``averaging`` ``best`` needs a held-out set;
             without one, the average is used.
 
@@ -59,12 +58,7 @@ def select_result(configuration: Configuration, optimizer: Optimizer) -> str:
 
 
 def averages_weights(configuration: Configuration, optimizer: Optimizer) -> bool:
-    """Return whether an online run needs the mean of its weights.
-
-    Args:
-        configuration: says which weights are wanted.
-        optimizer: the optimizer of the run.
-    """
+    """Return whether an online run needs the mean of its weights."""
     return select_result(configuration, optimizer) == "average" or (
         optimizer.online.averaging == "all" and configuration.select != "last"
     )
@@ -75,7 +69,6 @@ def find_mean(result: IterationResult | None, optimizer: Optimizer) -> Weights |
 
     Args:
         result: of the newest epoch; its own mean goes on with the next epoch, without these zeros.
-        optimizer: the optimizer of the run.
     """
     if result is None or result.average is None or not optimizer.learner().makes_zeros:
         return None if result is None else result.average
@@ -95,7 +88,6 @@ def start_epoch(
     """Start the next epoch where the last one ended, or at given weights.
 
     Args:
-        context: the context of the run.
         weights: to start with if there is no stored state of this learner and number of shards.
         last: the result of the previous iteration, if there is one.
         shards: the number of shards; None for one learner.
@@ -164,7 +156,6 @@ def encode_states(states: Sequence[LearnerState], space: FeatureSpace) -> dict[s
     Args:
         states: the states of a learner or of its shards after learning from stored lists, over
             ``space``.
-        space: their features.
     """
     if not states:
         return None

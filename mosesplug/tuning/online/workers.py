@@ -45,10 +45,7 @@ class DecodingWorkers:
     """Workers that each have a decoder; ``open_decoding_workers`` makes them.
 
     Attributes:
-        count: the number of workers.
         order: the order in which their batches are applied.
-        executor: their threads.
-        idle: the idle decoders.
     """
 
     count: int
@@ -79,7 +76,6 @@ def open_decoding_workers(
     """Open workers until the block ends, which also stops their decoding.
 
     Args:
-        recipe: the recipe of their decoders.
         sharding: the number of workers, where they are, and the order of their batches.
         watch: receives messages about the decoders, each once.
 
@@ -124,9 +120,6 @@ class _RemoteDecoder(BatchDecoder):
 
     Attributes:
         executor: the executor of the workers.
-        recipe: the recipe of the decoder.
-        prefix: the prefix of its files.
-        stop: ends the wait for batches.
     """
 
     executor: Executor
@@ -164,13 +157,7 @@ class StaleDecodingSource:
     """
 
     def __init__(self, lists: EpochLists, workers: DecodingWorkers, learner: Learner) -> None:
-        """Start an epoch.
-
-        Args:
-            lists: in the store.
-            workers: decode new ones.
-            learner: computes the changes.
-        """
+        """Start an epoch."""
         order = lists.stored.get("order", ())
         self.replay = [(int(place), int(version)) for place, version in order]
         self._lists, self._workers, self._learner = lists, workers, learner

@@ -49,8 +49,6 @@ def renormalize(
 
     Args:
         multipliers: float64; multipliers or sums of them, overwritten.
-        total: the sum of the multipliers.
-        bound: largest sum.
         up: whether a smaller sum is scaled up to the bound.
     """
     if total > bound or (up and total > 0.0):
@@ -70,10 +68,8 @@ def solve_box(
     Args:
         gram: float64 ``[n, n]``, ``phi_i . phi_j``.
         gains: float64 ``[n]``.
-        bound: largest value of each multiplier.
         tolerance: largest spread of the projected gradient at the end.
         sweeps: maximum number of visits of each constraint.
-        rng: random generator for the order of visits.
     """
     multipliers = np.zeros(len(gains))
     seed = np.uint64(rng.integers(1, 2**63))
@@ -95,7 +91,6 @@ def solve_simplex(
     Args:
         gram: float64 ``[n, n]``, ``phi_i . phi_j``.
         gains: float64 ``[n]``.
-        bound: largest sum.
         start: float64 ``[n]``, initial multipliers within the bound; None: all 0.
     """
     multipliers = np.zeros(len(gains) + 1)
@@ -203,13 +198,9 @@ def solve_pairs_in_box(
     are pairs with equal features.
 
     Args:
-        pairs: the hypotheses.
         scores: float64 ``[n_hyps]``; all 0 to use every pair.
         weights: float64 ``[n_columns]``, 0 where a feature is not active.
-        bound: largest value of each multiplier.
         tolerance: largest spread of the projected gradient at the end.
-        sweeps: maximum number of visits of each pair.
-        rng: random generator for the order of visits.
 
     Returns:
         ``(coefficients, total)``: the coefficients, float64 ``[n_hyps]``, with which the hypotheses
@@ -228,9 +219,7 @@ def solve_pairs_in_simplex(
     """Find exact multipliers of all pairs with margins of 1, ``sum tau <= bound``.
 
     Args:
-        pairs: the hypotheses.
         weights: float64 ``[n_columns]``, 0 where a feature is not active.
-        bound: largest sum.
 
     Returns:
         float64 ``[n_hyps]``: the coefficients with which the hypotheses combine to ``sum tau phi``.
@@ -296,7 +285,6 @@ def _most_violated(
     """Write the pair with the largest loss of each sentence, if it exceeds ``limit``.
 
     Args:
-        pairs: the hypotheses.
         weights: float64 ``[n_columns]``.
         limit: threshold of ``1 - margin``.
         violated: int64 ``[2, n_sentences]``, filled from the left: rows of oracles and of others.

@@ -64,11 +64,9 @@ class _View:
     """A batch as an update sees it.
 
     Attributes:
-        batch, step: as they are.
         rate: the learning rate of this step.
         rows: all hypotheses; its columns are the features that they have.
         oracles: the rows of the oracles, sentence by sentence; empty sentences have none.
-        oracle_offsets: those of a sentence.
         is_good: whether a hypothesis is at least as good as an oracle of its sentence, and need not
             be outscored.
         gains: None if neither the oracles nor the margins need them.
@@ -163,10 +161,8 @@ def _rank_learner(
     """Return the chain that shrinks weights, adds a change and projects into a ball.
 
     Args:
-        options: the options of the learner.
         update: returns the coefficients of the hypotheses in the change, the loss before it, and
             the number of violations.
-        needs_gains: whether margins depend on gains.
     """
 
     def change(state: LearnerState, batch: Batch, step: Step) -> Change:
