@@ -34,16 +34,15 @@ from mosesplug.optimizers.costs import CostKind
 from mosesplug.optimizers.online import ball
 from mosesplug.optimizers.online.algorithms import online_algorithm
 from mosesplug.optimizers.online.gradients import (
-    LOSS_DETAILS,
     DescentOptions,
     Loss,
     RateOptions,
     loss_gradient,
 )
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
-from mosesplug.optimizers.online.options import COST_DETAILS
+from mosesplug.optimizers.online.options import CostOptions, OnlineOptions
 from mosesplug.optimizers.problem import LARGEST
-from mosesplug.options import Opt
+from mosesplug.options import Opt, same_as
 
 Norm = Literal["l1", "l2"]
 Some = Columns | slice
@@ -82,10 +81,7 @@ class AdagradOptions(RateOptions):
     """Settings of AdaGrad."""
 
     batch: Annotated[
-        int,
-        Opt(
-            "number of sentences per mini-batch", source="Green et al. 2013, section 4.2", minimum=1
-        ),
+        int, same_as(OnlineOptions, "batch", source="Green et al. 2013, section 4.2")
     ] = 20
     rate: Annotated[
         float, Opt("learning rate, eta", source="Green et al. 2013, section 4.2", minimum=0.0)
@@ -98,13 +94,9 @@ class AdagradOptions(RateOptions):
             minimum=0.0,
         ),
     ] = 0.1
-    norm: Annotated[
-        Norm,
-        Opt(
-            "the regularizer: l1 makes weights zero, l2 makes them small",
-            source="Green et al. 2013, section 3.2",
-        ),
-    ] = "l1"
+    norm: Annotated[Norm, same_as(SgdOptions, "norm", source="Green et al. 2013, section 3.2")] = (
+        "l1"
+    )
 
 
 @dataclass(frozen=True)
@@ -113,19 +105,17 @@ class PegasosOptions(DescentOptions):
 
     cost: Annotated[
         CostKind,
-        Opt(
-            "cost of a hypothesis, by corpus or sentence score",
-            details=COST_DETAILS,
+        same_as(
+            CostOptions,
+            "cost",
             source="Lin & Och 2004; measured: the first steps remove the starting weights, and a "
             "background of such output ended 7 BLEU lower on the demo",
         ),
     ] = "lin-och"
     loss: Annotated[
         Loss,
-        Opt(
-            "loss, on sampled pairs of hypotheses or on whole n-best lists",
-            details=LOSS_DETAILS,
-            source="Shalev-Shwartz et al. 2007; Watanabe 2012, eq. 5-6",
+        same_as(
+            DescentOptions, "loss", source="Shalev-Shwartz et al. 2007; Watanabe 2012, eq. 5-6"
         ),
     ] = "hinge"
     regularization: Annotated[

@@ -28,9 +28,9 @@ from mosesplug.optimizers.batch.ranking.pairs import PairSampling, RankedPairs, 
 from mosesplug.optimizers.lists.rows import CompactRows, compact_rows
 from mosesplug.optimizers.losses import ListLoss, PairLoss
 from mosesplug.optimizers.online.learner import Change, LearnerState, Step
-from mosesplug.optimizers.online.options import START_SPREAD_DETAILS, CostOptions
+from mosesplug.optimizers.online.options import CostOptions, OnlineOptions
 from mosesplug.optimizers.oracles import OracleSets, corpus_oracles, sentence_oracles
-from mosesplug.options import Opt
+from mosesplug.options import Opt, same_as
 from mosesplug.tuning_set import Batch
 
 Loss = Literal[
@@ -51,13 +51,6 @@ Present = Callable[[LearnerState, Columns, Step], ColumnValues]
 """Returns the weights of some features with all regularization that is due; reads the state."""
 
 
-LOSS_DETAILS = (
-    "logistic, hinge and squared use pairs, softmax, expected-error and cross-entropy use lists. "
-    "xbleu uses the mini-batch, with the statistics that cost=background keeps; the metric must be "
-    "BLEU."
-)
-
-
 @dataclass(frozen=True)
 class DescentOptions(CostOptions):
     """Settings of any gradient learner."""
@@ -66,7 +59,9 @@ class DescentOptions(CostOptions):
         Loss,
         Opt(
             "loss, on sampled pairs of hypotheses or on whole n-best lists",
-            details=LOSS_DETAILS,
+            details="logistic, hinge and squared use pairs, softmax, expected-error and cross-entropy "
+            "use lists. xbleu uses the mini-batch, with the statistics that cost=background keeps; "
+            "the metric must be BLEU.",
             source="Green et al. 2013, eq. 12; Watanabe 2012, eq. 5-6; Neubig & Watanabe 2016, "
             "eq. 24, 33 and 54; Green et al. 2014",
         ),
@@ -123,11 +118,10 @@ class RateOptions(DescentOptions):
 
     start_spread: Annotated[
         float,
-        Opt(
-            "scale starting weights to this spread of model scores; 0: no",
-            details=START_SPREAD_DETAILS,
+        same_as(
+            OnlineOptions,
+            "start-spread",
             source="after risk and xbleu; value: found on halves of recorded lists of Moses",
-            minimum=0.0,
         ),
     ] = 0.5
 

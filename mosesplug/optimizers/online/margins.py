@@ -77,24 +77,26 @@ from mosesplug.optimizers.online.margin_kernels import (
     step_to_margins,
     step_to_relative_margins,
 )
-from mosesplug.optimizers.online.options import CostOptions, GraphCostOptions
+from mosesplug.optimizers.online.options import (
+    Averaging,
+    CostOptions,
+    GraphCostOptions,
+    OnlineOptions,
+)
 from mosesplug.optimizers.oracles import sentence_oracles
-from mosesplug.options import Opt
+from mosesplug.options import Opt, same_as
 from mosesplug.tuning_set import Batch
+
+MEAN_DETAILS = "The mean is over the weights after every update."
 
 
 @dataclass(frozen=True)
 class PerceptronOptions(CostOptions):
     """Settings of the perceptron."""
 
-    averaging: Annotated[
-        Literal["last", "all", "best"],
-        Opt(
-            "result: last weights, mean over all updates, or best epoch",
-            details="The mean is over the weights after every update.",
-            source="Neubig & Watanabe 2016, section 6.2",
-        ),
-    ] = "all"
+    averaging: Annotated[Averaging, same_as(OnlineOptions, "averaging", details=MEAN_DETAILS)] = (
+        "all"
+    )
     rate: Annotated[
         float,
         Opt(
@@ -157,10 +159,11 @@ class RelativeMarginOptions(GraphCostOptions):
     """Settings of passive-aggressive relative margin."""
 
     averaging: Annotated[
-        Literal["last", "all", "best"],
-        Opt(
-            "result: last weights, mean over all updates, or best epoch",
-            details="The mean is over the weights after every update.",
+        Averaging,
+        same_as(
+            OnlineOptions,
+            "averaging",
+            details=MEAN_DETAILS,
             source="kbest_cut_mira of cdec, the program of Eidelman et al. 2013",
         ),
     ] = "all"

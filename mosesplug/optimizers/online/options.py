@@ -10,10 +10,7 @@ from mosesplug.optimizers.costs import CostKind, Costs, Remembered
 from mosesplug.optimizers.derivations import OracleUpdates
 from mosesplug.options import Opt
 
-START_SPREAD_DETAILS = (
-    "The spread is the root mean square difference from the mean of the n-best list. It is that of "
-    "a new learner on stored lists: learning while decoding starts at the given scale."
-)
+Averaging = Literal["last", "all", "best"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +29,7 @@ class OnlineOptions:
         int, Opt("number of sentences per mini-batch", source="Watanabe 2012, section 5", minimum=1)
     ] = 16
     averaging: Annotated[
-        Literal["last", "all", "best"],
+        Averaging,
         Opt(
             "result: last weights, mean over all updates, or best epoch",
             details="The mean is over the weights after every update; weights that L1 has made 0 "
@@ -45,7 +42,9 @@ class OnlineOptions:
         float,
         Opt(
             "scale starting weights to this spread of model scores; 0: no",
-            details=START_SPREAD_DETAILS,
+            details="The spread is the root mean square difference from the mean of the n-best list. "
+            "It is that of a new learner on stored lists: learning while decoding starts at the "
+            "given scale.",
             source="mosesplug's: a run divides weights by their L1 norm before each decoding",
             minimum=0.0,
         ),
@@ -61,13 +60,6 @@ class OnlineOptions:
     ] = True
 
 
-COST_DETAILS = (
-    "corpus: metric of the batch. lin-och, moses, nakov: smoothed sentence BLEU. pseudo-corpus: "
-    "metric of the last choices for all sentences, with this one replaced. background: metric "
-    "with the decayed statistics of earlier choices."
-)
-
-
 @dataclass(frozen=True)
 class CostOptions(OnlineOptions):
     """Settings of learners that use the costs of hypotheses."""
@@ -76,7 +68,9 @@ class CostOptions(OnlineOptions):
         CostKind,
         Opt(
             "cost of a hypothesis, by corpus or sentence score",
-            details=COST_DETAILS,
+            details="corpus: metric of the batch. lin-och, moses, nakov: smoothed sentence BLEU. "
+            "pseudo-corpus: metric of the last choices for all sentences, with this one replaced. "
+            "background: metric with the decayed statistics of earlier choices.",
             source="Neubig & Watanabe 2016, section 6.1",
         ),
     ] = "background"

@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import Annotated, Literal
 
 from mosesplug.optimizers.costs import CostKind
-from mosesplug.optimizers.online.options import COST_DETAILS, CostOptions
-from mosesplug.options import Opt
+from mosesplug.optimizers.online.options import Averaging, CostOptions, OnlineOptions
+from mosesplug.options import Opt, same_as
 
 
 @dataclass(frozen=True)
@@ -17,20 +17,17 @@ class OracleOptions(CostOptions):
     """Settings of all learners that rank oracles above other hypotheses."""
 
     averaging: Annotated[
-        Literal["last", "all", "best"],
-        Opt(
-            "result: last weights, mean over all updates, or best epoch",
+        Averaging,
+        same_as(
+            OnlineOptions,
+            "averaging",
             details="With line_search, the mean is over the weights after every epoch.",
             source="Neubig & Watanabe 2016, section 6.2; default: better on folds",
         ),
     ] = "all"
     cost: Annotated[
         CostKind,
-        Opt(
-            "cost of a hypothesis, by corpus or sentence score",
-            details=COST_DETAILS,
-            source="Watanabe 2012, section 3.2; Haddow et al. 2011",
-        ),
+        same_as(CostOptions, "cost", source="Watanabe 2012, section 3.2; Haddow et al. 2011"),
     ] = "corpus"
     oracles: Annotated[
         Literal["best", "hope"],
@@ -113,10 +110,11 @@ class OroOptions(OracleOptions):
     ] = 1e-5
     keep_state: Annotated[
         bool,
-        Opt(
-            "keep rates, sums and the scale of weights between decodings",
-            details="The rate would go on falling, to nothing after two decodings of 30 epochs "
-            "each. Epochs that decode always keep the state.",
+        same_as(
+            OnlineOptions,
+            "keep-state",
+            details="The rate would go on falling, to nothing after two decodings of 30 epochs each. "
+            "Epochs that decode always keep the state.",
             source="Watanabe 2012, section 3.2",
         ),
     ] = False
@@ -204,14 +202,7 @@ class SolverOptions(OracleOptions):
 class DualOptions(OroOptions, SolverOptions):
     """Settings of optimized updates, for any loss."""
 
-    rate: Annotated[
-        float,
-        Opt(
-            "initial learning rate, eta",
-            source="Watanabe 2012, section 3.2, with 0.2; value: chosen on folds",
-            minimum=0.0,
-        ),
-    ] = 0.1
+    rate: Annotated[float, same_as(OroOptions, "rate")] = 0.1
 
 
 @dataclass(frozen=True)
@@ -234,8 +225,9 @@ class OOroOptions(DualOptions, PairSolverOptions):
 
     margin: Annotated[
         Literal["one", "cost"],
-        Opt(
-            "required margin of a pair: 1, or the difference of costs",
+        same_as(
+            PairMarginOptions,
+            "margin",
             source="cost: the author's program, cicada; one: Watanabe 2012, eq. 5",
         ),
     ] = "cost"
@@ -269,14 +261,7 @@ class RankMiraOptions(PairSolverOptions):
 class OroSoftmaxOptions(OroOptions):
     """Settings of online rank learning with the softmax loss."""
 
-    rate: Annotated[
-        float,
-        Opt(
-            "initial learning rate, eta",
-            source="Watanabe 2012, section 3.2, with 0.2; value: chosen on folds",
-            minimum=0.0,
-        ),
-    ] = 0.1
+    rate: Annotated[float, same_as(OroOptions, "rate")] = 0.1
 
 
 @dataclass(frozen=True)
