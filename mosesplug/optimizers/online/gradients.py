@@ -59,9 +59,9 @@ class DescentOptions(CostOptions):
         Loss,
         Opt(
             "loss, on sampled pairs of hypotheses or on whole n-best lists",
-            details="logistic, hinge and squared use pairs, softmax, expected-error and cross-entropy "
-            "use lists. xbleu uses the mini-batch, with the statistics that cost=background keeps; "
-            "the metric must be BLEU.",
+            details="logistic, hinge and squared use pairs, softmax, expected-error and "
+            "cross-entropy use lists. xbleu uses the mini-batch, with the statistics that "
+            "cost=background keeps; the metric must be BLEU.",
             source="Green et al. 2013, eq. 12; Watanabe 2012, eq. 5-6; Neubig & Watanabe 2016, "
             "eq. 24, 33 and 54; Green et al. 2014",
         ),

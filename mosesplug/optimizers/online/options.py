@@ -42,9 +42,9 @@ class OnlineOptions:
         float,
         Opt(
             "scale starting weights to this spread of model scores; 0: no",
-            details="The spread is the root mean square difference from the mean of the n-best list. "
-            "It is that of a new learner on stored lists: learning while decoding starts at the "
-            "given scale.",
+            details="The spread is the root mean square difference from the mean of the n-best "
+            "list. It is that of a new learner on stored lists: learning while decoding starts at "
+            "the given scale.",
             source="mosesplug's: a run divides weights by their L1 norm before each decoding",
             minimum=0.0,
         ),

@@ -113,8 +113,8 @@ class OroOptions(OracleOptions):
         same_as(
             OnlineOptions,
             "keep-state",
-            details="The rate would go on falling, to nothing after two decodings of 30 epochs each. "
-            "Epochs that decode always keep the state.",
+            details="The rate would go on falling, to nothing after two decodings of 30 epochs "
+            "each. Epochs that decode always keep the state.",
             source="Watanabe 2012, section 3.2",
         ),
     ] = False
