@@ -26,7 +26,7 @@ from mosesplug.optimizers.online.starting import copy_state
 from mosesplug.settings.sharding import WorkerKind
 from mosesplug.tuning.parallel.executors import open_executor
 from mosesplug.tuning.parallel.list_files import write_lists
-from mosesplug.tuning.parallel.optimize import FiledShard, SharedShard
+from mosesplug.tuning.parallel.optimize import StoredShard
 from mosesplug.tuning.parallel.shards import Shard
 from mosesplug.tuning.parallel.stale import StoredBatches, run_stale_epoch
 from mosesplug.tuning_set import TuningSet
@@ -51,8 +51,8 @@ def figures(tuning_set: TuningSet, directory: str) -> Iterator[tuple[str, float]
     copy_state(state)
     yield "one copy of the state", 1e3 * (time.perf_counter() - began)
     shards: dict[WorkerKind, Shard] = {
-        "threads": SharedShard(source, source.sentences),
-        "processes": FiledShard(directory, source.sentences),
+        "threads": StoredShard(source, source.sentences),
+        "processes": StoredShard(directory, source.sentences),
     }
     for kind, shard in shards.items():
         with open_executor(kind, 2) as executor:

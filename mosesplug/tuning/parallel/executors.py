@@ -3,32 +3,38 @@
 All three are a ``concurrent.futures.Executor``, and no other module knows which one it has. Tasks
 are pure functions of their arguments, so a cluster repeats the task of a dead worker on another
 one, with the same result.
+
+Workers prepare a shard of lists when its first task arrives, and keep it. So its tasks have a
+*place* (``open_places``): they run in one worker, as long as it lives. Any other can run them, too,
+and prepares the shard first.
 """
 
 from __future__ import annotations
 
-import logging
 import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import (
     BrokenExecutor,
     CancelledError,
     Executor,
+    Future,
     ProcessPoolExecutor,
     ThreadPoolExecutor,
 )
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import cache
-from typing import cast
+from typing import Any, Protocol
 
-from mosesplug.errors import DataError, UsageError
+from mosesplug.errors import DataError
 from mosesplug.kernel_cache import Semaphore, share_warning
-from mosesplug.settings.sharding import WorkerKind, check_address
-from mosesplug.tuning.parallel.prepared import forget_shards
-from mosesplug.tuning.parallel.watched_executor import WatchedExecutor
+from mosesplug.settings.sharding import Sharding, WorkerKind
+from mosesplug.tuning.parallel.cluster import WatchedExecutor, open_cluster
 
 
 class StopSignal:
@@ -130,107 +136,6 @@ def open_processes(count: int) -> Iterator[Executor]:
         executor.shutdown(cancel_futures=True)
 
 
-@contextmanager
-def open_cluster(
-    address: str, *, patience: float = 30.0, worker_patience: float = 120.0
-) -> Iterator[WatchedExecutor]:
-    """Open the workers of a Dask cluster, which need the same software versions.
-
-    Another worker repeats the task of a worker that died, up to three times.
-
-    Dask's own configuration holds, such as that of TLS.
-
-    Args:
-        address: the address of the scheduler, such as ``tcp://host:8786``.
-        patience: seconds to wait for the scheduler to answer, and then for its first worker.
-        worker_patience: seconds to wait for another worker when all of them are gone.
-
-    Raises:
-        UsageError: the package ``distributed`` is not installed, the address is invalid, or Dask
-            has no certificate for TLS.
-        DataError: the scheduler does not answer, or no longer; or its workers are missing, are
-            all gone, lack software, or keep dying.
-    """
-    check_address(address)
-    import dask
-    import distributed
-
-    try:
-        client = distributed.Client(address, timeout=patience, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise DataError(f"no Dask scheduler answers at {address}: {error}") from error
-    except TypeError as error:
-        if "TLS" not in str(error):
-            raise
-        raise UsageError(
-            f"the scheduler at {address} needs TLS, and Dask has no certificate: set"
-            " distributed.comm.tls.ca-file, distributed.comm.tls.client.cert and"
-            " distributed.comm.tls.client.key in its configuration"
-        ) from error
-    with _silence_client(), client:
-        try:
-            client.wait_for_workers(1, timeout=patience)
-        except TimeoutError as error:
-            raise DataError(
-                f"the Dask scheduler at {address} has no workers. Start some: dask worker {address}"
-            ) from error
-        executor = client.get_executor(pure=False)
-
-        @cache
-        def executor_of(worker: str) -> Executor:
-            preferred = client.get_executor(pure=False, workers=[worker], allow_other_workers=True)
-            return cast(Executor, preferred)
-
-        watched = WatchedExecutor(
-            executor,
-            client.nthreads,
-            worker_patience,
-            lambda: DataError(
-                f"all workers of the cluster at {address} are gone, and no other came in"
-                f" {worker_patience:g} s. Start some: dask worker {address}. Then continue a tuning"
-                " run by --continue."
-            ),
-            executor_of,
-        )
-        try:
-            # The large arrays of a learner's state are intended.
-            large = {"distributed.admin.large-graph-warning-threshold": "64GB"}
-            with dask.config.set(large), watched:
-                yield watched
-        except distributed.KilledWorker as error:
-            raise DataError(
-                f"workers of the cluster at {address} died repeatedly on the same task. See "
-                "their logs."
-            ) from error
-        except ImportError as error:
-            raise DataError(
-                f"workers of the cluster at {address} lack software that this process has: {error}"
-            ) from error
-        except Exception as error:
-            if client.status != "running":
-                raise DataError(
-                    f"lost the connection to the Dask scheduler at {address}"
-                ) from error
-            raise
-        finally:
-            executor.shutdown(wait=False)
-            if client.status == "running":
-                with suppress(Exception):  # workers that are gone have forgotten them
-                    client.run(forget_shards, on_error="ignore")
-
-
-@contextmanager
-def _silence_client() -> Iterator[None]:
-    """Silence the client's log of a broken connection, which is raised as an error."""
-    logger = logging.getLogger("distributed.client")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
-
-
 @cache
 def _count_warnings() -> Semaphore:
     """Return the semaphore with which this process and all its workers warn only once."""
@@ -276,3 +181,91 @@ def _start_worker(warnings_left: Semaphore, was_safe: bool) -> None:
 def _exit_after(wait: Callable[[], None]) -> None:
     wait()
     os._exit(1)
+
+
+_SECONDS = 1.0
+"""Time between two requests for the list of live workers."""
+
+
+class Places(Protocol):
+    """Runs tasks at numbered places."""
+
+    def submit(self, place: int, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Run a function at a place."""
+
+
+@contextmanager
+def open_places(sharding: Sharding, n_places: int, at_once: int) -> Iterator[Places]:
+    """Open places in threads, processes or on a cluster, until the block ends.
+
+    Raises:
+        UsageError: a cluster is requested and the package ``distributed`` is not installed.
+        DataError: no scheduler answers, or it has no workers; or workers died.
+    """
+    with ExitStack() as stack:
+        if sharding.scheduler is not None:
+            cluster = stack.enter_context(open_cluster(sharding.scheduler))
+            yield _ClusterPlaces(cluster, n_places)
+        elif sharding.workers == "processes":
+            count = min(n_places, at_once)
+            yield _LocalPlaces([stack.enter_context(open_processes(1)) for _ in range(count)])
+        else:
+            yield _LocalPlaces([stack.enter_context(open_threads(min(n_places, at_once)))])
+
+
+@dataclass(frozen=True)
+class _LocalPlaces:
+    """Places in executors: place ``p`` is in executor ``p % n`` of ``n``."""
+
+    executors: Sequence[Executor]
+
+    def submit(self, place: int, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        return self.executors[place % len(self.executors)].submit(function, *arguments)
+
+
+class _ClusterPlaces:
+    """Places on the workers of a cluster, which may come and go."""
+
+    def __init__(self, cluster: WatchedExecutor, n_places: int) -> None:
+        self._cluster = cluster
+        self._worker_of: list[str | None] = [None] * n_places
+        self._until = 0.0
+
+    def submit(self, place: int, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        if time.monotonic() >= self._until:
+            workers = self._cluster.worker_names()
+            self._worker_of = assign_places(self._worker_of, workers)
+            self._until = time.monotonic() + _SECONDS
+        worker = self._worker_of[place]
+        if worker is None:
+            return self._cluster.submit(function, *arguments)
+        return self._cluster.submit_to(worker, function, *arguments)
+
+
+def assign_places(earlier: Sequence[str | None], workers: Sequence[str]) -> list[str | None]:
+    """Return the worker of each place.
+
+    A place keeps its earlier worker unless that is gone or has too many.
+
+    Args:
+        earlier: the worker of each place so far; None: it has none.
+
+    Returns:
+        A worker for each place, as evenly as possible; None without workers.
+    """
+    if not workers:
+        return [None] * len(earlier)
+    most = -(-len(earlier) // len(workers))
+    load = Counter(dict.fromkeys(workers, 0))
+    places: list[str | None] = []
+    for worker in earlier:
+        kept = worker if worker is not None and worker in load and load[worker] < most else None
+        places.append(kept)
+        if kept is not None:
+            load[kept] += 1
+    for place, worker in enumerate(places):
+        if worker is None:
+            chosen = min(workers, key=lambda name: load[name])
+            places[place] = chosen
+            load[chosen] += 1
+    return places

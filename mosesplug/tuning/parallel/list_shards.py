@@ -1,8 +1,8 @@
 """Shards of lists for batch optimizers, in threads, processes or on a cluster.
 
 Threads share the lists in memory. For other processes the lists are written to files, and each
-worker prepares the shards that it is sent tasks of (``prepared``). Tasks of a shard go to the same
-worker (``places``); if it dies, another one prepares the shard again.
+worker prepares the shards that it is sent tasks of. Tasks of a shard go to the same worker; if it
+dies, another one prepares the shard again.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Offsets
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.optimizers.lists.shards import (
     NO_ROWS,
@@ -29,9 +31,8 @@ from mosesplug.optimizers.lists.shards import (
 from mosesplug.optimizers.problem import Problem
 from mosesplug.scratch import ScratchDirectory
 from mosesplug.settings.sharding import Sharding
-from mosesplug.tuning.parallel.list_files import write_lists
-from mosesplug.tuning.parallel.places import Places, open_places
-from mosesplug.tuning.parallel.prepared import ShardRecipe, work_on_shard
+from mosesplug.tuning.parallel.executors import Places, open_places
+from mosesplug.tuning.parallel.list_files import ShardRecipe, work_on_shard, write_lists
 from mosesplug.tuning_set import TuningSet
 
 
@@ -58,11 +59,11 @@ def open_list_shards(problem: Problem, sharding: Sharding) -> Iterator[ListShard
     with ExitStack() as stack:
         places = stack.enter_context(open_places(sharding, len(parts), problem.threads))
         if not sharding.elsewhere:
-            yield ThreadShards(lists, parts, places)
+            yield OpenShards(lists.offsets, parts, places, lists)
             return
         directory = stack.enter_context(ScratchDirectory(directory=sharding.directory))
         write_lists(lists, directory)
-        yield FiledShards(lists.offsets, parts, places, directory)
+        yield OpenShards(lists.offsets, parts, places, directory)
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class ShardPart:
     blocks: NDArray[np.int64]
 
 
-def divide_lists(offsets: NDArray[np.int64], shards: int) -> tuple[ShardPart, ...]:
+def divide_lists(offsets: Offsets, shards: int) -> tuple[ShardPart, ...]:
     """Divide lists into shards of whole blocks, with about as many hypotheses each.
 
     Args:
@@ -96,78 +97,27 @@ def divide_lists(offsets: NDArray[np.int64], shards: int) -> tuple[ShardPart, ..
     return tuple(ShardPart((int(own[0]), int(own[-1])), own - own[0]) for own in owned)
 
 
-def _bounds(parts: Sequence[ShardPart]) -> NDArray[np.int64]:
-    return np.array([0, *(part.sentences[1] for part in parts)])
-
-
 @dataclass(frozen=True)
-class ThreadShards:
-    """Shards in the memory of this process; implements ``ListShards``."""
-
-    lists: TuningSet
-    parts: Sequence[ShardPart]
-    places: Places
-
-    @property
-    def offsets(self) -> NDArray[np.int64]:
-        """The offsets of the lists."""
-        return self.lists.offsets
-
-    @property
-    def bounds(self) -> NDArray[np.int64]:
-        """The sentences where shards begin."""
-        return _bounds(self.parts)
-
-    def prepare(
-        self,
-        make: Callable[..., Any],
-        settings: Mapping[str, Any] = NO_ROWS,
-        rows: Mapping[str, NDArray[Any]] = NO_ROWS,
-    ) -> PreparedShards:
-        """Prepare all shards."""
-
-        def prepare(part: ShardPart) -> Any:
-            first, last = (int(self.offsets[position]) for position in part.sentences)
-            own = {name: array[first:last] for name, array in rows.items()}
-            shard = ListShard(self.lists.view_sentences(*part.sentences), part.blocks)
-            return make(shard, **settings, **own)
-
-        submitted = [
-            self.places.submit(place, prepare, part) for place, part in enumerate(self.parts)
-        ]
-        return _PreparedThreads(self.places, _results(submitted))
-
-
-@dataclass(frozen=True)
-class _PreparedThreads:
-    places: Places
-    states: Sequence[Any]
-
-    def map(self, work: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
-        tasks = enumerate(map_states(self.states, arguments))
-        return _results([self.places.submit(place, work, *task) for place, task in tasks])
-
-
-@dataclass(frozen=True)
-class FiledShards:
-    """Shards of lists in files, which workers prepare; implements ``ListShards``.
+class OpenShards:
+    """Shards that threads share or workers prepare from files; implements ``ListShards``.
 
     Attributes:
-        offsets: int64 ``[n_sentences + 1]``, of the lists of all shards.
-        directory: the directory of the lists, as ``write_lists`` has written them; all workers see
-            it.
+        offsets: those of the lists of all shards.
+        parts: the sentences of each shard.
+        places: threads, processes or workers.
+        lists: the lists in memory, or the directory into which ``write_lists`` has written them.
     """
 
-    offsets: NDArray[np.int64]
+    offsets: Offsets
     parts: Sequence[ShardPart]
     places: Places
-    directory: str
+    lists: TuningSet | str
     _numbers: Iterator[int] = field(default_factory=count, repr=False, compare=False)
 
     @property
     def bounds(self) -> NDArray[np.int64]:
         """The sentences where shards begin."""
-        return _bounds(self.parts)
+        return np.array([0, *(part.sentences[1] for part in self.parts)])
 
     def prepare(
         self,
@@ -175,11 +125,20 @@ class FiledShards:
         settings: Mapping[str, Any] = NO_ROWS,
         rows: Mapping[str, NDArray[Any]] = NO_ROWS,
     ) -> PreparedShards:
-        """Write the rows; workers prepare a shard with its first task."""
+        """Prepare all shards; workers prepare one from files with its first task."""
+        if isinstance(self.lists, TuningSet):
+            lists = self.lists
+            tasks = []
+            for place, part in enumerate(self.parts):
+                first, last = (int(self.offsets[position]) for position in part.sentences)
+                own = {name: array[first:last] for name, array in rows.items()}
+                shard = ListShard(lists.view_sentences(*part.sentences), part.blocks)
+                tasks.append(self.places.submit(place, partial(make, shard, **settings, **own)))
+            return _Prepared(self.places, _work_here, _results(tasks))
         preparation = next(self._numbers)
-        recipes = tuple(
+        recipes = [
             ShardRecipe(
-                self.directory,
+                self.lists,
                 preparation,
                 number,
                 part.sentences,
@@ -189,25 +148,32 @@ class FiledShards:
                 tuple(rows),
             )
             for number, part in enumerate(self.parts)
-        )
+        ]
         for name, array in rows.items():
             np.save(recipes[0].path(name), array)
-        return _PreparedFiles(self.places, recipes)
+        return _Prepared(self.places, work_on_shard, recipes)
 
 
 @dataclass(frozen=True)
-class _PreparedFiles:
+class _Prepared:
+    """``call(state, work, ...)`` runs ``work`` on a shard, given its state or its recipe."""
+
     places: Places
-    recipes: Sequence[ShardRecipe]
+    call: Callable[..., Any]
+    states: Sequence[Any]
 
     def map(self, work: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
-        tasks = enumerate(map_states(self.recipes, arguments))
+        tasks = enumerate(map_states(self.states, arguments))
         return _results(
             [
-                self.places.submit(place, work_on_shard, recipe, work, *others)
-                for place, (recipe, *others) in tasks
+                self.places.submit(place, self.call, state, work, *others)
+                for place, (state, *others) in tasks
             ]
         )
+
+
+def _work_here(state: Any, work: Callable[..., Any], *arguments: Any) -> Any:
+    return work(state, *arguments)
 
 
 def _results(submitted: Sequence[Future[Any]]) -> list[Any]:

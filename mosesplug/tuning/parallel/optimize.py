@@ -22,6 +22,7 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Weights
 from mosesplug.errors import UsageError
 from mosesplug.optimizers import Optimizer
 from mosesplug.optimizers.online.algorithms import EpochOutcome, solve_in_epochs, weight_facts
@@ -66,9 +67,7 @@ class _StoredShardSource:
     source: BatchSource
     sentences: NDArray[np.int64]
 
-    def batch(
-        self, sentences: NDArray[np.int64], weights: Callable[[], NDArray[np.float64]]
-    ) -> Batch:
+    def batch(self, sentences: NDArray[np.int64], weights: Callable[[], Weights]) -> Batch:
         return self.source.batch(sentences, weights)
 
     def restrict(self, learner: Learner) -> Learner:
@@ -79,37 +78,25 @@ class _StoredShardSource:
 
 
 @dataclass(frozen=True)
-class SharedShard:
-    """Sentences of a source that all threads share.
+class StoredShard:
+    """A ``Shard`` of lists that exist.
 
     Attributes:
-        source: several threads may call it at once; not closed here.
+        source: of lists in memory, which all threads share; or the directory into which
+            ``write_lists`` has written them, which every worker sees under this name.
+        sentences: of this shard.
     """
 
-    source: BatchSource
+    source: BatchSource | str
     sentences: NDArray[np.int64]
 
     @contextmanager
     def open(self, stop: StopSignal | None = None) -> Iterator[ShardSource]:
         """Open the shard's part of the source."""
-        yield _StoredShardSource(self.source, self.sentences)
-
-
-@dataclass(frozen=True)
-class FiledShard:
-    """Sentences of lists that ``write_lists`` has written to a directory.
-
-    Attributes:
-        directory: every worker sees it under this name.
-    """
-
-    directory: str
-    sentences: NDArray[np.int64]
-
-    @contextmanager
-    def open(self, stop: StopSignal | None = None) -> Iterator[ShardSource]:
-        """Map the lists."""
-        yield _StoredShardSource(StoredSource(read_lists(self.directory)), self.sentences)
+        source = self.source
+        if isinstance(source, str):
+            source = StoredSource(read_lists(source))
+        yield _StoredShardSource(source, self.sentences)
 
 
 @contextmanager
@@ -119,11 +106,11 @@ def open_shards(
     """Open one shard per part (int64 sentences), with lists that the workers can read."""
     if not sharding.elsewhere:
         source = StoredSource(tuning_set)
-        yield [SharedShard(source, part) for part in parts]
+        yield [StoredShard(source, part) for part in parts]
         return
     with ScratchDirectory(directory=sharding.directory) as directory:
         write_lists(tuning_set, directory)
-        yield [FiledShard(directory, part) for part in parts]
+        yield [StoredShard(directory, part) for part in parts]
 
 
 @dataclass(frozen=True)
@@ -136,14 +123,14 @@ class _Run:
     sharding: Sharding
     problem: Problem
     plan: Plan
-    initial: NDArray[np.float64]
+    initial: Weights
 
 
 def optimize_sharded(
     problem: Problem,
     optimizer: Optimizer,
     sharding: Sharding,
-    initial: NDArray[np.float64],
+    initial: Weights,
     rng: np.random.Generator,
     progress: Progress = no_progress,
 ) -> Solution:

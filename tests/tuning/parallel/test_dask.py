@@ -28,11 +28,11 @@ from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.online import OnlineSettings
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning import tune
-from mosesplug.tuning.parallel.executors import StopSignal, open_cluster, open_threads
+from mosesplug.tuning.parallel.cluster import open_cluster
+from mosesplug.tuning.parallel.executors import StopSignal, open_threads
 from mosesplug.tuning.parallel.list_files import write_lists
 from mosesplug.tuning.parallel.optimize import (
-    FiledShard,
-    SharedShard,
+    StoredShard,
     optimize_sharded,
 )
 from mosesplug.tuning.parallel.shards import (
@@ -135,7 +135,7 @@ class FatalShard:
         witness: a file that the first worker leaves, with its process id.
     """
 
-    lists: FiledShard
+    lists: StoredShard
     witness: Path
 
     @property
@@ -187,10 +187,10 @@ def test_the_epoch_of_a_killed_worker_is_done_again_elsewhere(address: str, tmp_
     parts = split_into_shards(source.sentences, 2, 1)
     states = [optimizer.learner().init(SCALE * np.ones(5)) for _ in parts]
     plan = Plan(3, 4, problem.metric, problem.active_mask)
-    here: list[Shard] = [SharedShard(source, part) for part in parts]
-    there: list[Shard] = [FiledShard(str(tmp_path), part) for part in parts]
+    here: list[Shard] = [StoredShard(source, part) for part in parts]
+    there: list[Shard] = [StoredShard(str(tmp_path), part) for part in parts]
     witness = tmp_path / "witness"
-    there[0] = FatalShard(FiledShard(str(tmp_path), parts[0]), witness)
+    there[0] = FatalShard(StoredShard(str(tmp_path), parts[0]), witness)
     with open_threads(2) as executor:
         expected = learn_in_shards(executor, optimizer, states, here, plan, 1)
     with open_cluster(address) as executor:

@@ -15,9 +15,9 @@ import pytest
 from mosesplug import kernel_cache
 from mosesplug.errors import DataError, UsageError
 from mosesplug.tuning.parallel import executors
+from mosesplug.tuning.parallel.cluster import open_cluster
 from mosesplug.tuning.parallel.executors import (
     StopSignal,
-    open_cluster,
     open_executor,
     open_processes,
     open_threads,

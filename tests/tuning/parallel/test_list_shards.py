@@ -23,13 +23,16 @@ from mosesplug.optimizers.line_search.lists import line_space
 from mosesplug.optimizers.line_search.shards import search_space
 from mosesplug.optimizers.lists.shards import BLOCKS, SMALLEST_BLOCK, ListShard, split_into_blocks
 from mosesplug.settings.sharding import Sharding
-from mosesplug.tuning.parallel import places
-from mosesplug.tuning.parallel.executors import open_processes
-from mosesplug.tuning.parallel.list_files import write_lists
+from mosesplug.tuning.parallel import executors
+from mosesplug.tuning.parallel.executors import assign_places, open_processes
+from mosesplug.tuning.parallel.list_files import (
+    ShardRecipe,
+    forget_shards,
+    work_on_shard,
+    write_lists,
+)
 from mosesplug.tuning.parallel.list_shards import divide_lists, open_list_shards
 from mosesplug.tuning.parallel.optimize import optimize_sharded
-from mosesplug.tuning.parallel.places import assign_places
-from mosesplug.tuning.parallel.prepared import ShardRecipe, forget_shards, work_on_shard
 from mosesplug.tuning_set import SparseRows
 from tests.optimizers.problems import planted, planted_for
 
@@ -198,7 +201,7 @@ def test_processes_have_the_bytes_of_threads(monkeypatch: pytest.MonkeyPatch) ->
             for name, options in chosen.items():
                 unused = iter(opened)
                 monkeypatch.setattr(
-                    places, "open_processes", lambda _, u=unused: nullcontext(next(u))
+                    executors, "open_processes", lambda _, u=unused: nullcontext(next(u))
                 )
                 there = solve(replace(problem, threads=threads), name, PROCESSES, **options)
                 assert there.weights.tobytes() == here[name]

@@ -24,8 +24,7 @@ from mosesplug.tuning.parallel.executors import StopSignal
 from mosesplug.tuning.parallel.list_files import read_lists, write_lists
 from mosesplug.tuning.parallel.mixing import StoredCorpus, mix_weights
 from mosesplug.tuning.parallel.optimize import (
-    FiledShard,
-    SharedShard,
+    StoredShard,
     optimize_sharded,
 )
 from mosesplug.tuning.parallel.shards import (
@@ -108,7 +107,7 @@ def test_lists_survive_a_round_trip_through_files(tmp_path: Path) -> None:
 def test_a_directory_that_a_worker_does_not_see(tmp_path: Path) -> None:
     with (
         pytest.raises(DataError, match="--shard-directory"),
-        FiledShard(str(tmp_path / "elsewhere"), np.arange(3)).open(),
+        StoredShard(str(tmp_path / "elsewhere"), np.arange(3)).open(),
     ):
         pass
 
@@ -135,7 +134,7 @@ def test_an_epoch_is_that_of_each_shard_and_spends_no_state() -> None:
     learner = optimizer.learner()
     source = StoredSource(problem.tuning_set)
     parts = split_into_shards(source.sentences, 3, 1)
-    shards = [SharedShard(source, part) for part in parts]
+    shards = [StoredShard(source, part) for part in parts]
     states = [learner.init(SCALE * np.ones(5)) for _ in shards]
     start = SCALE * np.ones(5)
     with ThreadPoolExecutor(3) as executor:
@@ -172,7 +171,7 @@ def test_learners_stop_on_request() -> None:
     problem = sparse_problem(5)
     optimizer = algorithm("sgd").bind(algorithm("sgd").options())
     source = StoredSource(problem.tuning_set)
-    shard, stop = SharedShard(source, source.sentences), StopSignal()
+    shard, stop = StoredShard(source, source.sentences), StopSignal()
     stop.soon.set()
     state = optimizer.learner().init(np.ones(5))
     with ThreadPoolExecutor(1) as executor, pytest.raises(CancelledError):
@@ -195,8 +194,8 @@ def test_processes_give_the_weights_of_threads(others: Executor, tmp_path: Path)
     source = StoredSource(problem.tuning_set)
     parts = split_into_shards(source.sentences, 3, 1)
     states = [optimizer.learner().init(SCALE * np.ones(5)) for _ in parts]
-    inside = [SharedShard(source, part) for part in parts]
-    outside = [FiledShard(str(tmp_path), part) for part in parts]
+    inside = [StoredShard(source, part) for part in parts]
+    outside = [StoredShard(str(tmp_path), part) for part in parts]
     with ThreadPoolExecutor(1) as executor:
         here = learn_in_shards(executor, optimizer, states, inside, plan(problem), 1)
     there = learn_in_shards(others, optimizer, states, outside, plan(problem), 1)

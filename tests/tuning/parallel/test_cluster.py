@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mosesplug.tuning.parallel import watched_executor
-from mosesplug.tuning.parallel.watched_executor import WatchedExecutor
+from mosesplug.tuning.parallel import cluster
+from mosesplug.tuning.parallel.cluster import WatchedExecutor
 from tests.waiting import LIMIT
 
 
@@ -62,7 +62,7 @@ def test_tasks_fail_when_no_worker_comes_back() -> None:
 def test_tasks_go_on_when_workers_come_back_or_cannot_be_counted(
     problem: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watched_executor, "_LONGEST_BEAT", 0.001)
+    monkeypatch.setattr(cluster, "_LONGEST_BEAT", 0.001)
     held: Held = Held()
     counted: list[int] = []
 
