@@ -19,6 +19,9 @@ def reference_files(prefix: str | PathLike[str]) -> list[Path]:
     The file ``prefix`` itself if it exists; else ``prefix0``, ``prefix1``, ...; if there is no
     ``prefix0``, then ``prefix.ref0``, ``prefix.ref1``, ... Numbers must have no gaps. A directory
     counts as missing.
+
+    Raises:
+        FormatError: none of these exists, or a number is missing.
     """
     name = fspath(prefix)
     if _is_there(name):
@@ -48,6 +51,9 @@ def read_reference(path: str | PathLike[str]) -> list[bytes]:
 
     With the ``\\r``, the last word of a line would match no word of a decoder's output. Lines of
     transcripts begin with their ids (``formats.transcripts``).
+
+    Raises:
+        FormatError: the file cannot be read.
     """
     lines = [line.removesuffix(b"\r") for line in read_lines(path)]
     return move_ids_to_front(lines, path)

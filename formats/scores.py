@@ -57,7 +57,11 @@ class ScoreRows:
 
 
 def read_score_width(path: StrPath) -> int:
-    """Return the number of columns of a file of scores, 1 or more."""
+    """Return the number of columns of a file of scores, 1 or more.
+
+    Raises:
+        FormatError: as ``read_score_blocks``.
+    """
     for rows in read_score_blocks(path, _chunk_bytes=1):
         return int(rows.values.shape[1])
     raise FormatError(

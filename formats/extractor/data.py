@@ -139,6 +139,9 @@ def write_features(
         dense: float32 ``[n_hyps, n_dense]``.
         binary: write rows as float32 instead of text.
         compress: ``gz``, or None for plain text.
+
+    Raises:
+        ValueError: ``binary`` with sparse features.
     """
     title = f"{len(names)} {''.join(f'{name} ' for name in names)}"
     if binary:

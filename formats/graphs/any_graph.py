@@ -149,7 +149,11 @@ def find_graph_format(name: str) -> GraphFormat:
 
 
 def detect_graph_kind(path: str | PathLike[str]) -> GraphKind:
-    """Detect the kind of a file."""
+    """Detect the kind of a file.
+
+    Raises:
+        FormatError: the file cannot be read, or its format is unknown.
+    """
     with open_text(path) as file:
         beginning = file.read(_BEGINNING)
     for kind, sign in _SIGNS:

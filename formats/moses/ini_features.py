@@ -44,6 +44,9 @@ def feature_weights(ini: MosesIni) -> tuple[FeatureWeights, ...]:
     """Return the dense features that have weights, in the order of ``[feature]``.
 
     A name in ``[weight]`` without a line there counts, too, unless it looks like a sparse feature.
+
+    Raises:
+        FormatError: a line of either section is invalid.
     """
     lines = {line.name: line for line in ini.features}
     given = {name: values for name, values in ini.weights.items() if not _is_sparse(name, lines)}
@@ -58,7 +61,11 @@ def feature_weights(ini: MosesIni) -> tuple[FeatureWeights, ...]:
 
 
 def list_features(ini: MosesIni) -> ShowWeights:
-    """Return the features as ``-show-weights`` does, in the order of ``[feature]``."""
+    """Return the features as ``-show-weights`` does, in the order of ``[feature]``.
+
+    Raises:
+        FormatError: as ``feature_weights``.
+    """
     features = feature_weights(ini)
     names = {feature.name for feature in features}
     return ShowWeights(
@@ -69,7 +76,11 @@ def list_features(ini: MosesIni) -> ShowWeights:
 
 
 def fixed_weights(ini: MosesIni) -> dict[str, float]:
-    """Return the weights that are not tuned, by their names in search graphs."""
+    """Return the weights that are not tuned, by their names in search graphs.
+
+    Raises:
+        FormatError: as ``feature_weights``.
+    """
     fixed: dict[str, float] = {}
     for feature in feature_weights(ini):
         names = hypergraph_names([(feature.name, len(feature.values))])

@@ -252,6 +252,9 @@ def parse_block(text: bytes, layout: Layout, path: str, first_line: int) -> NBes
 
     Args:
         text: lines, each with its ``\\n``.
+
+    Raises:
+        FormatError: with file and line.
     """
     block = parse_block_fast(text, layout, path, first_line)
     return _parse_block_slowly(text, layout, path, first_line) if block is None else block

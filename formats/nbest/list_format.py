@@ -210,6 +210,9 @@ def read_first_lines(path: StrPath) -> list[bytes]:
     """Return the first lines of a file with their line ends, without empty ones.
 
     The last may be cut. What can be read once only has none: give a pipe as ``PipeCopy``.
+
+    Raises:
+        FormatError: the file cannot be read.
     """
     if is_read_once(path) or Path(path).is_dir():
         return []
@@ -333,6 +336,9 @@ def read_whole(
     Args:
         path, format, options, ids: as for ``open_blocks``.
         threads: number of threads that parse, for formats that use several.
+
+    Raises:
+        ValueError, FormatError: as for ``open_blocks``.
     """
     found, options = _choose(path, format, options)
     ids = SentenceIds() if ids is None else ids

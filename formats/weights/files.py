@@ -117,6 +117,9 @@ def format_weight(value: float, digits: int | None = None) -> str:
     """Format a weight with ``digits`` significant digits as C++ streams do.
 
     ``digits=None`` writes the fewest digits that give the same float64.
+
+    Raises:
+        ValueError: the weight is not finite.
     """
     if not math.isfinite(value):
         raise ValueError(f"a weight is {value}")
@@ -302,6 +305,9 @@ def weight_overwrite(show: ShowWeights, *, decimals: int | None = 6) -> str:
 
     Args:
         decimals: digits after the point; ``mert-moses.pl`` writes 6. None: as many as needed.
+
+    Raises:
+        ValueError: a weight is not finite.
     """
     groups = []
     for group in show.groups:

@@ -53,7 +53,11 @@ def parse_weight(token: bytes, name: str | None, path: StrPath | None, line: int
 
 
 def parse_numbers(line: bytes, path: StrPath, number: int) -> tuple[float, ...]:
-    """Return all words of a line as finite numbers."""
+    """Return all words of a line as finite numbers.
+
+    Raises:
+        FormatError: a word is not a finite number.
+    """
     return tuple(parse_weight(token, None, path, number) for token in line.split())
 
 

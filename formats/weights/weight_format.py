@@ -68,6 +68,9 @@ def find_weight_format(name: str | None, path: str | PathLike[str] = "") -> Form
     Args:
         name: a format, or ``lines`` for ``graph``; None: the format of the name of the file, which
             is ``dense`` unless it ends in ``.json``, ``.yaml``, ``.yml``, ``.tsv`` or ``.ini``.
+
+    Raises:
+        ValueError: there is no such format.
     """
     if name is None:
         return find_named_format(path) or "dense"

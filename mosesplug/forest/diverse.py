@@ -82,6 +82,9 @@ def choose_diverse(
     Args:
         pool: the derivations to choose from, such as a list of the best distinct ones.
         penalty: cost of each pair of equal n-grams, positive.
+
+    Raises:
+        ValueError: ``k``, ``penalty`` or ``order`` is not positive.
     """
     _check(k, penalty, order)
     said = [[w for w in words if w not in BOUNDARIES] for words in translations(graph, pool)]

@@ -84,6 +84,9 @@ def make_nbest_list(
 
     Returns:
         The list, without ``<s>`` and ``</s>``; None if there is no graph.
+
+    Raises:
+        DataError: as ``k_best``.
     """
     found = [
         _found(graph, k_best(graph, graph.edge_scores(weights), k, distinct=True), features)

@@ -94,6 +94,9 @@ def parse_values(
     Args:
         name: what errors call them; the line is the number of the sentence, from 1.
         options, ids: as for ``ListFormat.read_blocks``.
+
+    Raises:
+        FormatError: a sentence has another form than the first one.
     """
     places = ((value, Place(name, number)) for number, value in enumerate(values, start=1))
     objects = _sentences(places, options.group_size)

@@ -184,7 +184,11 @@ def _malformed(text: bytes, form: str, path: str, line: int) -> FormatError:
 
 
 def read_references(path: StrPath) -> dict[str, tuple[bytes, ...]]:
-    """Read references by utterance: ``id word word``."""
+    """Read references by utterance: ``id word word``.
+
+    Raises:
+        FormatError: an utterance is there twice.
+    """
     found: dict[str, tuple[bytes, ...]] = {}
     for number, line in enumerate(read_lines(path), start=1):
         if words := line.split():

@@ -67,6 +67,9 @@ def read_list(path: StrPath) -> NBestList | None:
 
     Returns:
         The list, or None if the file is empty: an iteration may find no new hypothesis.
+
+    Raises:
+        FormatError: as for ``open_list``.
     """
     if Path(path).is_file() and not read_first_lines(path):
         return None

@@ -226,7 +226,11 @@ class Average(Measure):
 
 
 def parse_settings(measure: str, text: str) -> dict[str, str]:
-    """Parse ``order=4,smooth=1``."""
+    """Parse ``order=4,smooth=1``.
+
+    Raises:
+        UsageError: a piece is not ``name=value``.
+    """
     parsed = {}
     for piece in text.split(",") if text else ():
         fields = piece.split("=")
@@ -252,7 +256,11 @@ def parse_choice(settings: Mapping[str, str], name: str, values: Sequence[str]) 
 
 
 def parse_integer(settings: Mapping[str, str], name: str, default: int, least: int) -> int:
-    """Return an integer setting."""
+    """Return an integer setting.
+
+    Raises:
+        UsageError: no integer, or too small.
+    """
     value = settings.get(name, str(default))
     if not (value.isascii() and value.isdigit() and int(value) >= least):
         raise UsageError(f"-eval: {name}={value} must be an integer, at least {least}")
@@ -260,7 +268,11 @@ def parse_integer(settings: Mapping[str, str], name: str, default: int, least: i
 
 
 def parse_real(settings: Mapping[str, str], name: str, default: float) -> float:
-    """Return a setting that is a number."""
+    """Return a setting that is a number.
+
+    Raises:
+        UsageError: not a finite number.
+    """
     value = parse_number(settings.get(name, repr(default)).encode())
     if not np.isfinite(value):
         raise UsageError(f"-eval: {name}={settings[name]} must be a number")

@@ -47,7 +47,11 @@ class CorpusOracle:
 
 
 def model_oracles(graphs: Sequence[OracleGraph]) -> CorpusOracle:
-    """Return the derivations with the highest model scores, a baseline for oracles."""
+    """Return the derivations with the highest model scores, a baseline for oracles.
+
+    Raises:
+        DataError: as ``viterbi``, with the sentence id.
+    """
     chosen = []
     for graph in graphs:
         with name_sentence(graph.sentence):
@@ -65,6 +69,9 @@ def sentence_oracles(
 
     Args:
         beam: see ``oracles.bleu.oracle``.
+
+    Raises:
+        ValueError, DataError: as ``oracle``, with the sentence id.
     """
     chosen = []
     for graph in graphs:
@@ -89,6 +96,9 @@ def greedy_oracles(
 
     Args:
         beam: see ``oracles.bleu.oracle``.
+
+    Raises:
+        ValueError, DataError: as ``oracle``, with the sentence id.
     """
     chosen = [*sentence_oracles(graphs, beam=beam, on_progress=on_progress).oracles]
     totals = _sum_statistics(chosen)
@@ -121,6 +131,9 @@ def linear_oracles(
 
     Args:
         beam: see ``linear_bleu.linear_oracle``.
+
+    Raises:
+        ValueError, DataError: as ``linear_oracle``, with the sentence id.
     """
     best = model_oracles(graphs)
     for turn in range(1, PASSES + 1):
