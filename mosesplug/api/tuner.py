@@ -116,7 +116,7 @@ class Tuner:
     def __init__(self, stack: ExitStack, context: Context, *, was_asked: bool) -> None:
         self._stack: ExitStack | None = stack
         self._context, self._was_asked = context, was_asked
-        self._directory = context.files.workspace.directory
+        self._directory = context.workspace.directory
         self._asked: tuple[DecodingRequest, Request] | None = None
         self._reason = ""
         self._clock = Clock()
@@ -266,18 +266,18 @@ class Tuner:
                 f"the request of iteration {request.iteration} has other weights than the open one:"
                 " it is of another run. Ask again."
             )
-        space, references = context.data.space, context.data.references
+        space, references = context.space, context.references
         what, blocks = parse_lists(lists, space)
-        workspace = context.files.workspace
+        workspace = context.workspace
         out, err = (workspace.run(own.iteration, each) for each in ("out", "decoder.err"))
         checked = check_answer(blocks, space.groups, references.n_sentences, what)
         if not may_repeat:
-            checked = reject_repeated_lists(checked, context.files.store, what)
+            checked = reject_repeated_lists(checked, context.store, what)
         answer = DecodedInput(Path(what), (), out, err, self._clock.seconds(), lists=checked)
         try:
             tell(context, None, asked, answer)
         finally:
-            if len(context.files.store.iterations()) >= asked.iteration:  # the lists are stored
+            if len(context.store.iterations()) >= asked.iteration:  # the lists are stored
                 self._asked, self._was_asked = None, False
 
     def ask_again(self) -> Request | None:
@@ -311,7 +311,7 @@ class Tuner:
         Raises:
             DataError: the run has no finished iteration yet.
         """
-        return read_run(self._directory, self._context.files.store)
+        return read_run(self._directory, self._context.store)
 
     @property
     def result(self) -> Run:
@@ -327,7 +327,7 @@ class Tuner:
     @property
     def result_path(self) -> Path:
         """The file with the resulting weights, which is written when the run is finished."""
-        return result_path(self._context.data.configuration, self._context.files.workspace)
+        return result_path(self._context.configuration, self._context.workspace)
 
     def close(self) -> None:
         """Release the directory; the run can be opened again. A second call does nothing."""
@@ -363,13 +363,13 @@ class Tuner:
 
     def _publish(self, found: DecodingRequest) -> Request:
         context = self._context
-        configuration = context.data.configuration
+        configuration = context.configuration
         weights = decoded_weights(context, found.iteration, found.weights)
         return Request(
             found.iteration,
-            _make_table(context.data.space, weights),
+            _make_table(context.space, weights),
             configuration.decoding.nbest,
-            weights_path(configuration, context.files.workspace, found.iteration),
+            weights_path(configuration, context.workspace, found.iteration),
         )
 
 
@@ -423,7 +423,7 @@ def open_tuner(
         workspace = Workspace(directory, configuration.decoding.nbest)
         check_outputs(configuration, workspace)
         context, _ = stack.enter_context(open_loop(configuration, workspace, earlier, receive))
-        due = len(context.files.store.iterations()) + 1
+        due = len(context.store.iterations()) + 1
         was_asked = was_asked or workspace.run(due, "dense").is_file()
         return Tuner(stack.pop_all(), context, was_asked=was_asked)
 

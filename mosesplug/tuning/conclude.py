@@ -37,12 +37,12 @@ _BEST = "best-heldout"
 
 def conclude(context: Context, reason: str) -> Result:
     """Select the resulting weights, and write ``moses.ini`` and ``summary.json``."""
-    records = context.files.store.iterations()
+    records = context.store.iterations()
     last = read_result(records[-1])
     # A kill may have come between the result and its files.
     write_result_files(context, len(records), last)
     chosen = _choose(context, records)
-    configuration, workspace = context.data.configuration, context.files.workspace
+    configuration, workspace = context.configuration, context.workspace
     warnings = guard_result(context, chosen.weights)
     is_heldout = chosen.scored_on == "heldout"
     decoded = records[chosen.iteration - 1].first_best_score if chosen.iteration else None
@@ -51,7 +51,7 @@ def conclude(context: Context, reason: str) -> Result:
             configuration,
             configuration.config,
             path,
-            context.data.show,
+            context.show,
             weights,
             sparse_file,
             chosen.iteration or len(records),
@@ -64,11 +64,11 @@ def conclude(context: Context, reason: str) -> Result:
         score=chosen.score,
         scored_on=chosen.scored_on,
         uses_graphs=context.learns_from_graphs,
-        names=context.data.space.names,
+        names=context.space.names,
         metric=configuration.metric.name,
-        signature=context.data.references.signature,
+        signature=context.references.signature,
         algorithm=context.optimizer.name,
-        seed=context.data.seed,
+        seed=context.seed,
         reason=reason,
         iterations=summarize_iterations(records),
         selection=chosen.how,
@@ -76,7 +76,7 @@ def conclude(context: Context, reason: str) -> Result:
         warnings=warnings,
     )
     write_atomic(workspace.summary, result.as_json(format_date(), __version__))
-    context.files.watch(RunFinished(len(records), reason))
+    context.watch(RunFinished(len(records), reason))
     return result
 
 
@@ -103,8 +103,8 @@ class _Chosen:
 
 def _list_results(context: Context, chosen: _Chosen) -> Iterator[tuple[Path, Weights, Path | None]]:
     """Yield each file of the result, its weights, and its file of sparse ones."""
-    workspace, domains = context.files.workspace, context.data.domains
-    path = result_path(context.data.configuration, workspace)
+    workspace, domains = context.workspace, context.domains
+    path = result_path(context.configuration, workspace)
     if domains is None:
         yield (
             path,
@@ -112,7 +112,7 @@ def _list_results(context: Context, chosen: _Chosen) -> Iterator[tuple[Path, Wei
             _sparse_file(workspace, chosen) if chosen.weights.sparse else None,
         )
         return
-    every = list_domain_weights(chosen.weights, context.data.space, domains.domains.names)
+    every = list_domain_weights(chosen.weights, context.space, domains.domains.names)
     for name, weights in every.items():
         prefix = "" if name is None else f"domain.{name}."
         beside = workspace.directory / f"{prefix}{workspace.tuned_sparse.name}"
@@ -131,7 +131,7 @@ def _sparse_file(workspace: Workspace, chosen: _Chosen) -> Path:
 
 def _choose(context: Context, records: Sequence[IterationRecord]) -> _Chosen:
     """Select the weights as the settings ask."""
-    configuration = context.data.configuration
+    configuration = context.configuration
     last = read_result(records[-1])
     how: str = configuration.select or ("last" if configuration.held_out is None else _BEST)
     if configuration.online:
@@ -159,12 +159,12 @@ def _score_in_lists(context: Context, weights: Weights) -> float | None:
 
     None for a run online, whose lists are those of changing weights, and for search graphs.
     """
-    if context.data.configuration.online is not None or context.learns_from_graphs:
+    if context.configuration.online is not None or context.learns_from_graphs:
         return None
-    problem = build_problem(context, len(context.files.store.iterations()))
-    if context.data.domains is not None:
-        problem, _ = context.data.domains.extend(problem)
-    return corpus_score(problem, context.data.vector(weights, problem.tuning_set.space))
+    problem = build_problem(context, len(context.store.iterations()))
+    if context.domains is not None:
+        problem, _ = context.domains.extend(problem)
+    return corpus_score(problem, context.vector(weights, problem.tuning_set.space))
 
 
 def _best_heldout(
@@ -172,7 +172,7 @@ def _best_heldout(
 ) -> _Chosen:
     """Return the best weights on the held-out set, which may be the starting ones."""
     if not best.updates:
-        context.files.watch(
+        context.watch(
             Note(
                 "no weights that were found translate the held-out text better than those that the"
                 " run started with: these are returned",
@@ -180,7 +180,7 @@ def _best_heldout(
             )
         )
     decoded = (each.iteration for each in records if read_start(each).weights == weights)
-    iteration = 0 if context.data.configuration.online else next(decoded, 0)
+    iteration = 0 if context.configuration.online else next(decoded, 0)
     return _Chosen(weights, iteration, best.score, "heldout", _BEST, iteration)
 
 
@@ -188,7 +188,7 @@ def _mean(context: Context, records: Sequence[IterationRecord]) -> Weights:
     """Return the mean of all iterations' weights, normalized if their scale is free."""
     return average_weights(
         [read_result(record).weights for record in records],
-        normalize=has_free_scale(context.data.configuration, context.data.fixed_weights),
+        normalize=has_free_scale(context.configuration, context.fixed_weights),
     )
 
 
@@ -218,13 +218,13 @@ def _best_decoded(
     is_decoded = context.is_decoded(best)
     those = "those decoded" if is_decoded else "the lists taken from search graphs"
     scored_on: ScoredOn = "decoded" if is_decoded else "graphs"
-    if last.largest_change >= context.data.configuration.minimum_change:
+    if last.largest_change >= context.configuration.minimum_change:
         is_start = best.iteration == 1
         which = f"weights of iteration {best.iteration}"
         if is_start:
             which = "starting weights"
         remedy = ". More iterations, or --select last, return learned weights" if is_start else ""
-        context.files.watch(
+        context.watch(
             Note(
                 "nothing was decoded with the weights of the last optimization: the result is the"
                 f" {which}, which had the best score of {those}{remedy}",

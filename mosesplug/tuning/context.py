@@ -1,4 +1,4 @@
-"""The data, files, events and optimizer that the steps of a run share."""
+"""What the steps of a run share."""
 
 from __future__ import annotations
 
@@ -69,43 +69,30 @@ class RunData:
         return np.random.default_rng([self.seed, iteration])
 
 
-@dataclass(frozen=True)
-class RunFiles:
-    """The files and the event callback of a run.
+@dataclass(frozen=True, kw_only=True)
+class Context(RunData):
+    """A run: its data, files, events, decoder and optimizer, which all its steps share.
 
     Attributes:
         workspace: paths in the working directory.
         config: the ``moses.ini`` to decode with.
         store: the run's own store, open for writing.
         watch: receives all events.
+        decoder: turns the input into hypotheses.
+        optimizer: turns hypotheses into weights.
     """
 
     workspace: Workspace
     config: Path
     store: NBestStore
     watch: Watcher
-
-
-@dataclass(frozen=True)
-class Context:
-    """The parts of a run that all its steps share.
-
-    Attributes:
-        data: the immutable data of the run.
-        files: its files and events.
-        decoder: turns the input into hypotheses.
-        optimizer: turns hypotheses into weights.
-    """
-
-    data: RunData
-    files: RunFiles
     decoder: Decoder
     optimizer: Optimizer
 
     @property
     def settings(self) -> Mapping[str, str]:
         """The settings that determine the results, besides the files with fingerprints."""
-        configuration = self.data.configuration
+        configuration = self.configuration
         optimization, decoding = configuration.optimization, configuration.decoding
         return {
             "algorithm": f"{optimization.algorithm} {self.optimizer.options}",
@@ -118,7 +105,7 @@ class Context:
             "shards": _sharding_text(optimization.sharding),
             "held-out text": _held_out_text(configuration.held_out),
             **list_compared_values(configuration),
-            **({} if self.data.domains is None else {"domains": self.data.domains.text}),
+            **({} if self.domains is None else {"domains": self.domains.text}),
         }
 
     def makes_graphs(self, iteration: int) -> bool:
@@ -128,12 +115,12 @@ class Context:
         weight: on the same graphs, the next one would change none either. Online, they are due
         before epochs 1, N+1, ... only.
         """
-        configuration, graphs = self.data.configuration, self.data.configuration.decoding.graphs
+        configuration, graphs = self.configuration, self.configuration.decoding.graphs
         if graphs is None:
             return False
         if configuration.online is not None:
             return (iteration - 1) % graphs.every == 0
-        earlier = self.files.store.iterations()[: iteration - 1]
+        earlier = self.store.iterations()[: iteration - 1]
         made = [record.iteration for record in earlier if record.n_graphs]
         if not made or iteration - made[-1] >= graphs.every:
             return True
@@ -146,7 +133,7 @@ class Context:
 
         Else they were taken from search graphs of earlier iterations. Online, it is always True.
         """
-        configuration = self.data.configuration
+        configuration = self.configuration
         takes_from_graphs = (
             configuration.decoding.graphs is not None and configuration.online is None
         )
@@ -155,7 +142,7 @@ class Context:
     @property
     def learns_from_graphs(self) -> bool:
         """Whether the algorithm learns from the search graphs of the decoder."""
-        return learns_from_graphs(self.data.configuration, self.optimizer.algorithm)
+        return learns_from_graphs(self.configuration, self.optimizer.algorithm)
 
 
 def learns_from_graphs(configuration: Configuration, algorithm: Algorithm) -> bool:

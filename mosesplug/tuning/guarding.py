@@ -59,14 +59,14 @@ def _read_first_lists(context: Context, start: Mapping[str, Any], n_texts: int) 
         start: the first iteration's start record. Epochs of shards with another one were dropped.
         n_texts: how many translations are enough.
     """
-    found, store = _FirstLists(), context.files.store
+    found, store = _FirstLists(), context.store
     records = store.iterations()
     if records and records[0].n_lists:
         _add(found, context, store, 1, n_texts)
         return found
     wanted = {**start, "epoch": 1}
     for number in count(1):
-        path = context.files.workspace.shard(number) / context.files.workspace.store.name
+        path = context.workspace.shard(number) / context.workspace.store.name
         if not path.is_dir():
             break
         with NBestStore.open(path) as shard:
@@ -80,7 +80,7 @@ def _add(
     found: _FirstLists, context: Context, store: NBestStore, iteration: int, n_texts: int
 ) -> None:
     """Add the lists of one store's iteration."""
-    metric, references = context.data.configuration.metric, context.data.references
+    metric, references = context.configuration.metric, context.references
     lists = store.tuning_set(iteration, metric=metric, references=references)
     found.parts.append(lists)
     filled = np.flatnonzero(np.diff(lists.offsets))
@@ -125,18 +125,16 @@ def guard_decoded(
     Raises:
         DataError: there is a new sign, and the run is strict.
     """
-    scores = [*_scores(context.files.store), *(() if shards is None else (shards,))]
+    scores = [*_scores(context.store), *(() if shards is None else (shards,))]
     number = len(scores)
     found = _first_list_signs(context, start or {}) if number == 1 else []
     if number == 1 and (note := _explain_untuned(context)) is not None:
-        context.files.watch(Note(note))
+        context.watch(Note(note))
     found += _find_score_signs(context, scores)
     # Only then: earlier iterations are many.
     known = {each.name for each in _score_signs(context, scores[:-1])} if found else set()
     new = [each for each in found if each.name not in known]
-    _report(
-        context.data.configuration, new, context.files.watch, _describe_kept_files(context, number)
-    )
+    _report(context.configuration, new, context.watch, _describe_kept_files(context, number))
 
 
 def guard_weights(context: Context, weights: Weights) -> None:
@@ -146,7 +144,7 @@ def guard_weights(context: Context, weights: Weights) -> None:
         OptimizerError: no decoder can use them.
         DataError: there is a new sign, and the run is strict.
     """
-    store = context.files.store
+    store = context.store
     number = 1 + sum(each.result is not None for each in store.iterations())
     found = _weight_signs(context, weights)
     for each in found:
@@ -158,9 +156,7 @@ def guard_weights(context: Context, weights: Weights) -> None:
     earlier = _earlier_weights(store) if found else []
     known = {each.name for used in earlier for each in _weight_signs(context, used)}
     new = [each for each in found if each.name not in known]
-    _report(
-        context.data.configuration, new, context.files.watch, _describe_kept_files(context, number)
-    )
+    _report(context.configuration, new, context.watch, _describe_kept_files(context, number))
 
 
 def guard_result(context: Context, weights: Weights) -> tuple[str, ...]:
@@ -180,24 +176,22 @@ def guard_result(context: Context, weights: Weights) -> tuple[str, ...]:
                 f"the run ends with no usable weights ({each.message});"
                 f" {_describe_written_files(context)}; continue with --continue and other settings"
             )
-    records = context.files.store.iterations()
+    records = context.store.iterations()
     every = _first_list_signs(context, records[0].record) if records else []
-    every += _score_signs(context, _scores(context.files.store))
+    every += _score_signs(context, _scores(context.store))
     every += found
     firsts = {each.name: each for each in reversed(every)}
     every = [each for each in every if firsts[each.name] == each]
-    configuration = context.data.configuration
+    configuration = context.configuration
     if configuration.strict:
         # In a run that is continued, this includes earlier warnings.
-        _report(
-            configuration, every, context.files.watch, _describe_kept_files(context, len(records))
-        )
+        _report(configuration, every, context.watch, _describe_kept_files(context, len(records)))
     seen = {
         each.name
-        for used in _earlier_weights(context.files.store)
+        for used in _earlier_weights(context.store)
         for each in _weight_signs(context, used)
     }
-    _report(configuration, [e for e in found if e.name not in seen], context.files.watch)
+    _report(configuration, [e for e in found if e.name not in seen], context.watch)
     return tuple(dict.fromkeys(each.message for each in every))
 
 
@@ -209,9 +203,9 @@ class FirstLook:
     """
 
     def __init__(self, context: Context) -> None:
-        configuration = context.data.configuration
+        configuration = context.configuration
         self._context = context
-        self._waits = configuration.strict and not context.files.store.iterations()
+        self._waits = configuration.strict and not context.store.iterations()
         self._outputs: dict[int, bytes] = {}
 
     def __call__(self, lists: Sequence[NBestList]) -> None:
@@ -233,7 +227,7 @@ class FirstLook:
                 f"the lists of {len(self._outputs)} sentences are kept;"
                 f" {_describe_written_files(self._context)}"
             )
-            _report(self._context.data.configuration, found, self._context.files.watch, kept)
+            _report(self._context.configuration, found, self._context.watch, kept)
 
 
 def _describe_kept_files(context: Context, number: int) -> str:
@@ -241,7 +235,7 @@ def _describe_kept_files(context: Context, number: int) -> str:
 
 
 def _describe_written_files(context: Context) -> str:
-    place = result_path(context.data.configuration, context.files.workspace)
+    place = result_path(context.configuration, context.workspace)
     return f"{place} is as it was" if place.exists() else f"no {place.name} is written"
 
 
@@ -276,7 +270,7 @@ def _first_list_signs(context: Context, start: Mapping[str, Any]) -> list[Warnin
 
 def _explain_untuned(context: Context) -> str | None:
     """Return a note on sparse features that the algorithm does not tune."""
-    space, data = context.files.store.space, context.data
+    space, data = context.store.space, context
     if space is None or data.configuration.optimization.active is not None:
         return None
     fixed = len(data.fixed_weights.keys() & set(space.sparse))
@@ -285,7 +279,7 @@ def _explain_untuned(context: Context) -> str | None:
 
 def _text_signs(context: Context, outputs: Mapping[int, bytes]) -> list[WarningSign]:
     """Signs in input, references and translations of some sentences."""
-    configuration, signature = context.data.configuration, context.data.references.signature
+    configuration, signature = context.configuration, context.references.signature
     views = views_of_signatures([signature])
     if not views:
         return []
@@ -313,8 +307,8 @@ def _score_signs(context: Context, scores: Sequence[float]) -> list[WarningSign]
 
 def _find_score_signs(context: Context, scores: Sequence[float]) -> list[WarningSign]:
     options = [each.name for each in fields(context.optimizer.algorithm.options)]
-    signature = context.data.references.signature
-    return find_score_signs(scores, signature, context.data.configuration.max_drop, options)
+    signature = context.references.signature
+    return find_score_signs(scores, signature, context.configuration.max_drop, options)
 
 
 def _earlier_weights(store: NBestStore) -> list[Weights]:
@@ -322,6 +316,6 @@ def _earlier_weights(store: NBestStore) -> list[Weights]:
 
 
 def _weight_signs(context: Context, weights: Weights) -> list[WarningSign]:
-    names = context.data.space.labels
+    names = context.space.labels
     values = np.array([*weights.dense, *weights.sparse.values()], dtype=np.float64)
     return find_weight_signs(values, (*names, *weights.sparse), len(weights.dense))

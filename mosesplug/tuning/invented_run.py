@@ -24,7 +24,7 @@ from mosesplug.forest.scanner import scan_graph
 from mosesplug.optimizers import Optimizer
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
-from mosesplug.tuning.context import Context, RunData, RunFiles
+from mosesplug.tuning.context import Context, RunData
 from mosesplug.tuning.graphs.features import read_configured_features
 from mosesplug.tuning.graphs.forest import use_own_graphs
 from mosesplug.tuning.heldout import HeldOutScorer
@@ -64,20 +64,26 @@ def tune_invented_sentences(
     count = max(1, data.references.n_references)
     for name in ("input", *(f"references{number}" for number in range(count))):
         (directory / name).write_text(LINES)
-    metric = data.configuration.metric
-    own = replace(
-        data,
-        configuration=_shorten(data.configuration, directory),
-        references=metric.prepare([[_TEXTS[0].encode()] * _SENTENCES] * count),
-        domains=None,
-    )
-    workspace = Workspace(directory, own.configuration.decoding.nbest)
-    decoder = _InventedDecoder(own.show, own.space, config, workspace)
-    task = make_task(own.configuration, workspace, config, _SENTENCES, lambda event: check())
+    configuration = _shorten(data.configuration, directory)
+    workspace = Workspace(directory, configuration.decoding.nbest)
+    task = make_task(configuration, workspace, config, _SENTENCES, lambda event: check())
+    decoder = _InventedDecoder(data.show, data.space, config, workspace)
     with NBestStore.open(workspace.store, writable=True, map_size=_MAP_BYTES) as store:
-        files = RunFiles(workspace, config, store, task.watch)
-        graphs = use_own_graphs(decoder, task, own.configuration, store, workspace.store)
-        run(Context(own, files, graphs, _with_few_restarts(optimizer)), None)
+        context = Context(
+            configuration,
+            data.show,
+            data.start,
+            configuration.metric.prepare([[_TEXTS[0].encode()] * _SENTENCES] * count),
+            data.seed,
+            data.fixed_weights,
+            workspace=workspace,
+            config=config,
+            store=store,
+            watch=task.watch,
+            decoder=use_own_graphs(decoder, task, configuration, store, workspace.store),
+            optimizer=_with_few_restarts(optimizer),
+        )
+        run(context, None)
 
 
 def _shorten(configuration: Configuration, directory: Path) -> Configuration:

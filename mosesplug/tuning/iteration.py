@@ -68,7 +68,7 @@ def finish_iteration(context: Context, judge: HeldOutScorer | None) -> None:
         DataError: there is a new sign that the run goes wrong, and it is strict.
         DecoderError: the decoder failed on the held-out set.
     """
-    store = context.files.store
+    store = context.store
     current = store.iterations()[-1]
     guard_decoded(context)
     result = optimize_weights(context, current)
@@ -81,10 +81,10 @@ def finish_iteration(context: Context, judge: HeldOutScorer | None) -> None:
     if result.learner is not None:
         forget_earlier_states(store)
     write_result_files(context, current.iteration, result)
-    context.files.watch(
+    context.watch(
         IterationFinished(
             current.iteration,
-            context.data.configuration.metric.name,
+            context.configuration.metric.name,
             current.first_best_score,
             result.optimum,
             result.largest_change,
@@ -98,14 +98,14 @@ def write_decoding_files(
     context: Context, iteration: int, weights: Weights, optimum: float | None
 ) -> None:
     """Write the files with the weights that an iteration is decoded with."""
-    workspace, decoded = context.files.workspace, decoded_weights(context, iteration, weights)
+    workspace, decoded = context.workspace, decoded_weights(context, iteration, weights)
     if iteration == 1 and weights.sparse:
         write_sparse_weights(workspace, 1, decoded)
     write_decoding_config(
-        context.data.configuration,
+        context.configuration,
         workspace,
-        context.files.config,
-        context.data.show,
+        context.config,
+        context.show,
         iteration,
         weights,
         decoded,
@@ -117,10 +117,10 @@ def decode_input(context: Context, iteration: int, weights: Weights, *, skip: bo
     """Decode the input, or take the lists or search graphs of an earlier decoding."""
     release_memory()  # the decoder's models need the memory
     if skip:
-        graphs = context.data.configuration.decoding.graphs is not None
-        return reuse_decoding(context.files.workspace, iteration, graphs=graphs)
-    context.files.watch(PhaseStarted(iteration, "decode"))
-    model = to_model_weights(context.data.show, decoded_weights(context, iteration, weights))
+        graphs = context.configuration.decoding.graphs is not None
+        return reuse_decoding(context.workspace, iteration, graphs=graphs)
+    context.watch(PhaseStarted(iteration, "decode"))
+    model = to_model_weights(context.show, decoded_weights(context, iteration, weights))
     if context.makes_graphs(iteration):
         return context.decoder.search_graphs(iteration, model)
     return context.decoder.nbest_lists(iteration, model)
@@ -128,7 +128,7 @@ def decode_input(context: Context, iteration: int, weights: Weights, *, skip: bo
 
 def decoded_weights(context: Context, iteration: int, weights: Weights) -> Weights:
     """Return weights as the decoder gets them; starting weights are normalized."""
-    if iteration > 1 or context.data.configuration.decoding.config_weights_first:
+    if iteration > 1 or context.configuration.decoding.config_weights_first:
         return weights
     return weights.normalize()
 
@@ -139,17 +139,15 @@ def store_lists(context: Context, iteration: int, weights: Weights, lists: Decod
     Raises:
         DecoderError: the lists cannot be used.
     """
-    context.files.watch(PhaseStarted(iteration, "score"))
-    start = IterationStart(
-        weights, context.data.seed, context.settings, lists.command, lists.seconds
-    )
-    n_sentences = context.data.references.n_sentences
-    groups = context.data.space.groups
+    context.watch(PhaseStarted(iteration, "score"))
+    start = IterationStart(weights, context.seed, context.settings, lists.command, lists.seconds)
+    n_sentences = context.references.n_sentences
+    groups = context.space.groups
     if lists.graphs is not None:
         model = decoded_weights(context, iteration, weights)
         store_graphs(context, iteration, model, lists)
     parsed = read_decoded(lists.path, groups) if lists.lists is None else lists.lists
-    if context.data.configuration.decoding.decoder.reads_weight_file:
+    if context.configuration.decoding.decoder.reads_weight_file:
         # Moses announces its features in the order of its lists; other decoders announce nothing.
         parsed = (arrange_groups(block, groups) for block in parsed)
     blocks = check_blocks(
@@ -157,17 +155,17 @@ def store_lists(context: Context, iteration: int, weights: Weights, lists: Decod
         lists,
         groups=groups,
         n_sentences=n_sentences,
-        watch=context.files.watch,
+        watch=context.watch,
     )
     try:
-        context.files.store.add_iteration(
+        context.store.add_iteration(
             iteration,
             blocks,
-            metric=context.data.configuration.metric,
-            references=context.data.references,
+            metric=context.configuration.metric,
+            references=context.references,
             n_sentences=n_sentences,
             record=start.as_record(),
-            threads=context.data.configuration.optimization.threads,
+            threads=context.configuration.optimization.threads,
         )
     except FormatError as error:
         raise lists.failure(f"the decoder wrote a list that cannot be used: {error}") from error
@@ -180,39 +178,39 @@ def optimize_weights(context: Context, current: IterationRecord) -> IterationRes
         OptimizerError: there are no usable weights.
     """
     iteration, weights = current.iteration, read_start(current).weights
-    context.files.watch(PhaseStarted(iteration, "optimize"))
+    context.watch(PhaseStarted(iteration, "optimize"))
     clock = Clock()
     release_memory()
     given, copies = build_problem(context, iteration), None
-    if context.data.domains is not None:
-        given, copies = context.data.domains.extend(given)
+    if context.domains is not None:
+        given, copies = context.domains.extend(given)
     release_memory()
     space = given.tuning_set.space
     minima, maxima = (box[: space.n_dense].tolist() for box in given.box)
-    write_init_opt(context.files.workspace, iteration, weights, minima, maxima)
-    if context.data.configuration.keep_extractor_files:
+    write_init_opt(context.workspace, iteration, weights, minima, maxima)
+    if context.configuration.keep_extractor_files:
         _write_extractor_files(context, iteration)
 
     def progress(done: int, total: int, what: str) -> None:
-        context.files.watch(OptimizerProgress(iteration, done, total, what))
+        context.watch(OptimizerProgress(iteration, done, total, what))
 
     given = replace(given, states=_kept_states(context, space))
-    solution = _solution(context, given, context.data.vector(weights, space), iteration, progress)
+    solution = _solution(context, given, context.vector(weights, space), iteration, progress)
     for note in solution.notes:
-        context.files.watch(Note(note))
-    if context.data.domains is not None and copies is not None:
-        solution = context.data.domains.center(given, copies, solution)
-    found = Weights.of_vector(space, solution.weights, context.data.fixed_weights)
+        context.watch(Note(note))
+    if context.domains is not None and copies is not None:
+        solution = context.domains.center(given, copies, solution)
+    found = Weights.of_vector(space, solution.weights, context.fixed_weights)
     found = found.complete(weights, space)
     if not np.isfinite(solution.weights).all() or not any(found.dense):
         raise OptimizerError(
             f"{context.optimizer.name} found no usable weights in iteration {iteration}; its lists"
             " are kept: try another algorithm with --continue"
         )
-    share, score = context.data.configuration.optimization.interpolation, solution.score
+    share, score = context.configuration.optimization.interpolation, solution.score
     if share and iteration > _FIRST_INTERPOLATED:
         found = found.mix(weights, share)
-        score = corpus_score(given, context.data.vector(found, space))
+        score = corpus_score(given, context.vector(found, space))
     change = found.largest_change(decoded_weights(context, iteration, weights))
     return IterationResult(
         found,
@@ -231,7 +229,7 @@ def _keeps_states(context: Context) -> bool:
 
 def _kept_states(context: Context, space: FeatureSpace) -> tuple[LearnerState, ...]:
     """Return the learner's states after the previous iteration."""
-    done = [record for record in context.files.store.iterations() if record.result is not None]
+    done = [record for record in context.store.iterations() if record.result is not None]
     if not (done and _keeps_states(context)):
         return ()
     return decode_states(read_result(done[-1]).learner, space, context.optimizer.learner())
@@ -244,8 +242,8 @@ def _solution(
     iteration: int,
     progress: Progress,
 ) -> Solution:
-    optimizer, generator = context.optimizer, context.data.generator(iteration)
-    sharding = context.data.configuration.optimization.sharding
+    optimizer, generator = context.optimizer, context.generator(iteration)
+    sharding = context.configuration.optimization.sharding
     if sharding is None:
         return optimizer.optimize(given, initial, generator, progress)
     return optimize_sharded(given, optimizer, sharding, initial, generator, progress)
@@ -268,16 +266,16 @@ def _plain(value: Any) -> int | float | str | None:
 
 def write_result_files(context: Context, iteration: int, result: IterationResult) -> None:
     """Write the files that follow from the result of an iteration."""
-    workspace = context.files.workspace
+    workspace = context.workspace
     write_weights(workspace, iteration, result.weights)
-    if context.data.configuration.keep_extractor_files:
+    if context.configuration.keep_extractor_files:
         write_optimizer_files(workspace, iteration, result.weights, result.optimum)
     write_finished_step(workspace, iteration)
 
 
 def build_problem(context: Context, iteration: int) -> Problem:
     """Return the merged lists, or search graphs, of an iteration and those before it."""
-    configuration, store = context.data.configuration, context.files.store
+    configuration, store = context.configuration, context.store
     optimization = configuration.optimization
     first = 1 if optimization.window < 0 else max(1, iteration - optimization.window)
     iterations = range(first, iteration + 1)
@@ -287,7 +285,7 @@ def build_problem(context: Context, iteration: int) -> Problem:
         () if from_graphs else np.arange(store.n_sentences),
         iterations,
         metric=configuration.metric,
-        references=context.data.references,
+        references=context.references,
         threads=optimization.threads,
     )
     space = tuning_set.space
@@ -299,25 +297,23 @@ def build_problem(context: Context, iteration: int) -> Problem:
         _active(optimization.active, space),
         np.array([*minima, *np.zeros(space.n_sparse)]),
         np.array([*maxima, *np.ones(space.n_sparse)]),
-        tuple(context.data.vector(read_start(record).weights, space) for record in earlier),
+        tuple(context.vector(read_start(record).weights, space) for record in earlier),
         optimization.threads,
         grows=True,
-        center=context.data.vector(context.data.start, space),
+        center=context.vector(context.start, space),
     )
     if not from_graphs:
         return given
-    return use_graphs(given, context.data, context.optimizer.algorithm, store, iterations)
+    return use_graphs(given, context, context.optimizer.algorithm, store, iterations)
 
 
 def _write_extractor_files(context: Context, iteration: int) -> None:
     """Write the files of an iteration, and those of earlier ones that have none."""
-    metric, workspace = context.data.configuration.metric, context.files.workspace
+    metric, workspace = context.configuration.metric, context.workspace
     for number in range(1, iteration + 1):
         if number < iteration and workspace.run(number, "features.dat").is_file():
             continue
-        lists = context.files.store.tuning_set(
-            number, metric=metric, references=context.data.references
-        )
+        lists = context.store.tuning_set(number, metric=metric, references=context.references)
         write_extractor_files(workspace, number, lists, metric.name)
 
 
@@ -342,7 +338,7 @@ def make_graphs(context: Context) -> None:
     Raises:
         DecoderError: the decoder failed.
     """
-    store = context.files.store
+    store = context.store
     records = store.iterations()
     iteration = len(records) + 1
     if not context.makes_graphs(iteration):
@@ -352,10 +348,10 @@ def make_graphs(context: Context) -> None:
     last = read_result(records[-1]) if records else None
     weights = last.weights if last else find_start_weights(context)
     if (opened := store.open_iteration()) is not None:
-        start = IterationStart(weights, context.data.seed, context.settings, (), 0.0)
+        start = IterationStart(weights, context.seed, context.settings, (), 0.0)
         if is_same_start(start.as_record(), opened.progress["start"]):
             return
-        context.files.watch(drop_open_epoch(store))
+        context.watch(drop_open_epoch(store))
     if last:
         # A kill may have come between the result and its files.
         write_result_files(context, iteration - 1, last)

@@ -71,8 +71,8 @@ def finish_run(context: Context, judge: HeldOutScorer | None) -> Result:
     Raises:
         DecoderError, DataError, OptimizerError: as ``tune``.
     """
-    with _failures_name_the_iteration(context.files.store):
-        if context.data.configuration.online is None:
+    with _failures_name_the_iteration(context.store):
+        if context.configuration.online is None:
             _run(context, judge)
         elif not find_reason_to_stop(context):
             _run_online(context, judge)
@@ -98,7 +98,7 @@ def open_loop(
         UsageError, DataError, DecoderError, StoreMismatch, FormatError: as ``tune``.
     """
     with prepare_run(configuration, workspace, watch, earlier) as (context, judge):
-        store = context.files.store
+        store = context.store
         _drop_unrecorded_epoch(store)
         forget_earlier_states(store)
         yield context, judge
@@ -123,9 +123,9 @@ def _drop_unrecorded_epoch(store: NBestStore) -> None:
 
 def _run(context: Context, judge: HeldOutScorer | None) -> None:
     """Alternate between decoding the whole input and optimizing on all lists."""
-    iterations = context.files.store.iterations()
+    iterations = context.store.iterations()
     is_unfinished = bool(iterations) and iterations[-1].result is None
-    skip = context.data.configuration.skip_decoder and not is_unfinished
+    skip = context.configuration.skip_decoder and not is_unfinished
     while (request := ask(context, judge)) is not None:
         with compile_while_decoding(context, finish_run):
             lists = decode_input(context, request.iteration, request.weights, skip=skip)

@@ -50,10 +50,10 @@ def ask(context: Context, judge: HeldOutScorer | None) -> DecodingRequest | None
         UsageError: the run was interrupted within an online epoch.
         OptimizerError, DataError, DecoderError: as ``finish_iteration``.
     """
-    store = context.files.store
+    store = context.store
     if (opened := store.open_iteration()) is not None:
         raise UsageError(
-            f"iteration {opened.iteration} in {context.files.workspace.directory} was cut off in an"
+            f"iteration {opened.iteration} in {context.workspace.directory} was cut off in an"
             " online run: go on with --online, or begin anew in another --working-dir"
         )
     iterations = store.iterations()
@@ -63,7 +63,7 @@ def ask(context: Context, judge: HeldOutScorer | None) -> DecodingRequest | None
         return None
     iterations = store.iterations()
     iteration = len(iterations) + 1
-    weights, optimum = context.data.start, None
+    weights, optimum = context.start, None
     if iterations:
         last = read_result(iterations[-1])
         weights, optimum = last.weights, last.optimum
@@ -83,7 +83,7 @@ def tell(
         DecoderError: the lists cannot be used; nothing of them is stored.
         OptimizerError, DataError: as ``finish_iteration``; the lists are stored.
     """
-    due = len(context.files.store.iterations()) + 1
+    due = len(context.store.iterations()) + 1
     if request.iteration != due:
         raise UsageError(
             f"the lists of iteration {request.iteration} are told, but iteration {due} is next."

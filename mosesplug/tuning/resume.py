@@ -89,18 +89,18 @@ def report_changed_settings(context: Context) -> None:
     Raises:
         UsageError: its weights are those of other domains.
     """
-    iterations = context.files.store.iterations()
+    iterations = context.store.iterations()
     if not iterations:
         return
     start = read_start(iterations[-1])
     if (before := start.settings.get("domains")) not in (None, context.settings.get("domains")):
         names = before.rpartition(" ")[0]
         raise UsageError(
-            f"{context.files.workspace.directory} holds a run with weights for the domains {names}:"
+            f"{context.workspace.directory} holds a run with weights for the domains {names}:"
             " continue it with the same --domains, or name another --working-dir"
         )
     earlier = {**start.settings, "seed": str(start.seed)}
-    now = {**context.settings, "seed": str(context.data.seed)}
+    now = {**context.settings, "seed": str(context.seed)}
     changed = [
         # An older version that did not know a setting ran with its default.
         f"{name}: {earlier[name]} -> {now[name]}"
@@ -108,14 +108,14 @@ def report_changed_settings(context: Context) -> None:
         if earlier.get(name, now[name]) != now[name]
     ]
     if changed:
-        context.files.watch(
+        context.watch(
             Note(
                 f"continuing with other settings than before: {'; '.join(changed)}", is_warning=True
             )
         )
-    if "decoding" in context.data.configuration.decoding.decoder.capabilities:
+    if "decoding" in context.configuration.decoding.decoder.capabilities:
         # A run by ask and tell is continued for every request.
-        context.files.watch(Note(f"continuing after iteration {len(iterations)}"))
+        context.watch(Note(f"continuing after iteration {len(iterations)}"))
 
 
 def find_unstored_iterations(workspace: Workspace, store: NBestStore) -> range:
@@ -142,8 +142,8 @@ def adopt_files(context: Context, iterations: range) -> None:
         DecoderError: a list is not one of this input.
         FormatError: a file cannot be read.
     """
-    workspace, store = context.files.workspace, context.files.store
-    context.files.watch(
+    workspace, store = context.workspace, context.store
+    context.watch(
         Note(f"taking over lists and weights of iterations {iterations[0]} to {iterations[-1]}")
     )
     for iteration in iterations:
@@ -159,16 +159,16 @@ def adopt_files(context: Context, iterations: range) -> None:
                 raise _missing_file_error(workspace, lists.name)
             store_lists(context, iteration, weights, reuse_decoding(workspace, iteration))
         given = build_problem(context, iteration)
-        optimum = corpus_score(given, context.data.vector(result, given.tuning_set.space))
+        optimum = corpus_score(given, context.vector(result, given.tuning_set.space))
         found = IterationResult(result, optimum, result.largest_change(weights), 0.0)
         store.record_result(iteration, found.as_record())
 
 
 def _check_weights(context: Context, file: WeightFile | None, name: str) -> Weights:
     """Return the weights of a file; check that they match the decoder's features."""
-    names = context.data.show.names
+    names = context.show.names
     if file is None:
-        raise _missing_file_error(context.files.workspace, name)
+        raise _missing_file_error(context.workspace, name)
     if file.numbers and len(file.numbers) != len(names):
         raise DataError(f"{file.path} has {len(file.numbers)} weights, the decoder {len(names)}")
     if not file.numbers and file.show.names != names:

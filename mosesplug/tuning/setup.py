@@ -31,7 +31,7 @@ from mosesplug.settings.online import OnlineSettings
 from mosesplug.settings.optimizer import OptimizerSettings
 from mosesplug.settings.toml import write_settings
 from mosesplug.store import NBestStore, fingerprint_files
-from mosesplug.tuning.context import Context, RunData, RunFiles, learns_from_graphs
+from mosesplug.tuning.context import Context, learns_from_graphs
 from mosesplug.tuning.domains import DomainDecoder, DomainLearning
 from mosesplug.tuning.graphs.forest import open_graph_decoder, use_own_graphs
 from mosesplug.tuning.graphs.learning import check_graphs, read_fixed_weights
@@ -225,23 +225,24 @@ def prepare_run(
             }
         )
         context = Context(
-            RunData(
-                configuration,
-                show,
-                start,
-                references,
-                seed=choose_seed(configuration, store),
-                domains=domains,
-                fixed_weights=read_fixed_weights(configuration, config, algorithm),
-            ),
-            RunFiles(workspace, config, store, watch),
-            use_own_graphs(decoder, task, configuration, store, workspace.store),
-            optimizer,
+            configuration,
+            show,
+            start,
+            references,
+            seed=choose_seed(configuration, store),
+            fixed_weights=read_fixed_weights(configuration, config, algorithm),
+            domains=domains,
+            workspace=workspace,
+            config=config,
+            store=store,
+            watch=watch,
+            decoder=use_own_graphs(decoder, task, configuration, store, workspace.store),
+            optimizer=optimizer,
         )
         if unstored := find_unstored_iterations(workspace, store):
             adopt_files(context, unstored)
         report_changed_settings(context)
-        write_settings(workspace.settings, collect_values(configuration, context.data.seed))
+        write_settings(workspace.settings, collect_values(configuration, context.seed))
         try:
             yield context, judge
         finally:

@@ -21,8 +21,8 @@ def find_reason_to_stop(context: Context) -> str:
 
     It depends on the current settings, so a finished run can be continued with others.
     """
-    configuration = context.data.configuration
-    iterations = context.files.store.iterations()
+    configuration = context.configuration
+    iterations = context.store.iterations()
     if not iterations or iterations[-1].result is None:
         return ""
     change = read_result(iterations[-1]).largest_change
@@ -48,7 +48,7 @@ def find_reason_to_stop(context: Context) -> str:
 
 def _find_stale_decodings(context: Context) -> str:
     """Return a reason to stop if the last decodings scored no higher than before."""
-    configuration, store = context.data.configuration, context.files.store
+    configuration, store = context.configuration, context.store
     limit = configuration.stop_after
     records = [each for each in store.iterations() if context.is_decoded(each)]
     if not limit or configuration.online is not None or len(records) <= limit:
@@ -58,7 +58,7 @@ def _find_stale_decodings(context: Context) -> str:
         return store.first_best_statistics(
             records[position].iteration,
             metric=configuration.metric,
-            references=context.data.references,
+            references=context.references,
         )
 
     scores = [record.first_best_score for record in records]

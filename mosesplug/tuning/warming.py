@@ -51,10 +51,10 @@ def compile_while_decoding(context: Context, run: RunLoop) -> Iterator[None]:
     """
     what = (
         context.optimizer.name,
-        context.data.references.signature,
-        bool(context.data.show.sparse),
-        context.data.configuration.decoding.graphs,
-        context.data.configuration.online is not None,
+        context.references.signature,
+        bool(context.show.sparse),
+        context.configuration.decoding.graphs,
+        context.configuration.online is not None,
     )
     if what in _prepared or not _is_ours(context):
         yield
@@ -88,7 +88,7 @@ def _is_ours(context: Context) -> bool:
     """Return whether a program decodes and nothing of another package is called."""
     if not context.decoder.is_program:
         return False
-    is_metric_ours = type(context.data.configuration.metric).__module__.startswith("mosesplug.")
+    is_metric_ours = type(context.configuration.metric).__module__.startswith("mosesplug.")
     return is_metric_ours and context.optimizer.name in built_in_algorithms()
 
 
@@ -108,8 +108,8 @@ def _compile(context: Context, run: RunLoop, stop: threading.Event) -> None:
             kernels_only(),
         ):
             tune_invented_sentences(
-                context.data,
-                context.files.config,
+                context,
+                context.config,
                 context.optimizer,
                 Path(directory),
                 run,

@@ -125,8 +125,8 @@ def _as_file(path: str, graph: Hypergraph, names: tuple[str, ...]) -> Hypergraph
 
 def store_graphs(context: Context, iteration: int, weights: Weights, lists: DecodedInput) -> None:
     """Store an iteration's search graphs, and write its list to ``lists.path``."""
-    configuration, files = context.data.configuration, context.files
-    n_sentences, groups = context.data.references.n_sentences, context.data.space.groups
+    configuration = context.configuration
+    n_sentences, groups = context.references.n_sentences, context.space.groups
     try:
         paths = list_hypergraph_files(lists.graphs or "")
     except FormatError as error:
@@ -142,7 +142,7 @@ def store_graphs(context: Context, iteration: int, weights: Weights, lists: Deco
         sentences=tuple(paths),
         paths=tuple(paths.values()),
         groups=groups,
-        fixed_weights=read_configured_features(files.config).fixed_weights,
+        fixed_weights=read_configured_features(context.config).fixed_weights,
         weights=weights,
         nbest=configuration.decoding.nbest,
         edges=[graphs.edges * max(1, min(map(len, references[number]))) for number in paths],
@@ -159,11 +159,11 @@ def store_graphs(context: Context, iteration: int, weights: Weights, lists: Deco
             def numbered() -> Iterator[tuple[int, HypergraphFile]]:
                 pairs = zip(paths, taken, strict=True)
                 for done, (sentence, found) in enumerate(pairs, start=1):
-                    files.watch(GraphsRead(iteration, done, len(paths)))
+                    context.watch(GraphsRead(iteration, done, len(paths)))
                     written.write(found.lines)
                     yield sentence, found.graph
 
-            files.store.add_graphs(
+            context.store.add_graphs(
                 iteration, numbered(), groups=groups, fixed=tuple(work.fixed_weights)
             )
     except StoreError:

@@ -73,23 +73,23 @@ class Epoch:
     def plan(self) -> Plan:
         """Seed, batches, metric and active weights."""
         context = self.context
-        metric = context.data.configuration.metric
+        metric = context.configuration.metric
         return Plan(
-            context.data.seed, context.optimizer.online.batch, metric, self.start.numbering.active
+            context.seed, context.optimizer.online.batch, metric, self.start.numbering.active
         )
 
     def setup(self, sentences: Iterable[int], **more: int) -> EpochSetup:
         """Return the setup of some sentences; ``more`` goes into the start record."""
-        context, configuration = self.context, self.context.data.configuration
+        context, configuration = self.context, self.context.configuration
         return EpochSetup(
             texts={sentence: self.texts[sentence] for sentence in sentences},
-            show=context.data.show,
+            show=context.show,
             weights=self.record.weights,
             start={**self.record.as_record(), **more},
             sparse=self.start.numbering.space.sparse,
             active=configuration.optimization.active,
             metric=configuration.metric,
-            references=context.data.references,
+            references=context.references,
             threads=configuration.optimization.threads,
         )
 
@@ -115,15 +115,15 @@ def run_batches(
         last: the result of the previous epoch, if there is one.
     """
     context, iteration, start = epoch.context, epoch.iteration, epoch.start
-    metric = context.data.configuration.metric
+    metric = context.configuration.metric
     release_memory()  # leave memory to the decoder's models
-    context.files.watch(PhaseStarted(iteration, "decode"))
+    context.watch(PhaseStarted(iteration, "decode"))
     evaluations: list[Evaluation] = []
     lists = EpochLists(
-        context.files.store,
+        context.store,
         epoch.setup(range(len(epoch.texts))),
         current,
-        context.files.watch,
+        context.watch,
         progress=lambda: {"heldout": [evaluation.as_record() for evaluation in evaluations]},
         inspect=FirstLook(context),
     )
@@ -133,7 +133,7 @@ def run_batches(
 
     def after_batch(done: BatchProgress) -> bool:
         score, seconds = float(metric.score(done.tally.totals)), clock.seconds()
-        context.files.watch(
+        context.watch(
             EpochProgress(iteration, done.place + 1, done.of, metric.name, score, seconds)
         )
         return scores.after_batch(done)
@@ -179,7 +179,7 @@ def run_batches(
     if AVERAGE in learner.fills:
         mean = mean_weights(learner, report.state)
         average = name_weights(lists.numbering.space, mean, epoch.record.weights)
-    elif averages_weights(context.data.configuration, context.optimizer):
+    elif averages_weights(context.configuration, context.optimizer):
         average = mean_of_epochs(result, last, iteration)
     result = replace(
         result,
@@ -218,7 +218,7 @@ def _search_line(
 
 def _note_staleness(epoch: Epoch, workers: int) -> None:
     """Tell the user if weights are never stale, or never fresh."""
-    watch, batches = epoch.context.files.watch, -(-len(epoch.texts) // epoch.plan.batch)
+    watch, batches = epoch.context.watch, -(-len(epoch.texts) // epoch.plan.batch)
     if workers == 1:
         watch(Note("--async with one worker learns as without it: --shards sets their number"))
     elif workers >= batches > 1:
@@ -258,7 +258,7 @@ class _HeldOutScores:
 
     def after_batch(self, done: BatchProgress) -> bool:
         """Evaluate if it is time, but not after the last batch; return whether to stop."""
-        held_out = self._epoch.context.data.configuration.held_out
+        held_out = self._epoch.context.configuration.held_out
         number = done.place + 1
         if held_out is None or not held_out.every or number % held_out.every or number == done.of:
             return False
@@ -277,7 +277,7 @@ def make_result(
     facts: Mapping[str, float] | None = None,
 ) -> IterationResult:
     """Return what every epoch records; ``facts`` are further values for the curve."""
-    score = float(epoch.context.data.configuration.metric.score(report.totals))
+    score = float(epoch.context.configuration.metric.score(report.totals))
     weights = name_weights(space, vector, epoch.record.weights)
     point = {
         "epoch": epoch.iteration,
@@ -309,10 +309,10 @@ def report_epoch(epoch: Epoch, result: IterationResult) -> None:
     """Tell the user that an epoch is done."""
     (point,) = result.curve
     report = {name: value for name, value in point.items() if name not in ("epoch", "score")}
-    epoch.context.files.watch(
+    epoch.context.watch(
         EpochLearned(
             epoch.iteration,
-            epoch.context.data.configuration.metric.name,
+            epoch.context.configuration.metric.name,
             result.optimum,
             report,
             result.seconds_optimizing,

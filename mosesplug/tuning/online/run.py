@@ -61,13 +61,11 @@ def open_online_run(context: Context, scorer: HeldOutScorer | None) -> Iterator[
         DecoderError: a server is requested and does not start; or it is not exact, and must be.
         DataError: a cluster does not answer.
     """
-    texts = read_lines(context.data.configuration.source)
-    sharding = context.data.configuration.optimization.sharding
+    texts = read_lines(context.configuration.source)
+    sharding = context.configuration.optimization.sharding
     workers: BatchDecoder | DecodingWorkers | ShardWorkers
     with ExitStack() as stack:
-        decoding = context.decoder.serve(
-            texts, to_model_weights(context.data.show, context.data.start)
-        )
+        decoding = context.decoder.serve(texts, to_model_weights(context.show, context.start))
         if sharding is None:
             workers = stack.enter_context(decoding)
         else:
@@ -76,10 +74,10 @@ def open_online_run(context: Context, scorer: HeldOutScorer | None) -> Iterator[
                 recipe = context.decoder.recipe(decoder, sharding.shards)
             if sharding.asynchronous:
                 workers = stack.enter_context(
-                    open_decoding_workers(recipe, sharding, context.files.watch)
+                    open_decoding_workers(recipe, sharding, context.watch)
                 )
             else:
-                parts = split_into_shards(np.arange(len(texts)), sharding.shards, context.data.seed)
+                parts = split_into_shards(np.arange(len(texts)), sharding.shards, context.seed)
                 executor = stack.enter_context(
                     open_executor(sharding.workers, sharding.shards, sharding.scheduler)
                 )
@@ -95,7 +93,7 @@ def run_online_iteration(run: OnlineRun) -> None:
         OptimizerError: the weights are no longer usable.
         DataError: workers died; or a check failed, and ``strict`` is set.
     """
-    context, store = run.context, run.context.files.store
+    context, store = run.context, run.context.store
     shards = len(run.workers.parts) if isinstance(run.workers, ShardWorkers) else None
     if shards is not None:
         _drop_unsharded_epoch(context)
@@ -109,7 +107,7 @@ def run_online_iteration(run: OnlineRun) -> None:
         # A kill may have come between the result and its files.
         write_result_files(context, iteration - 1, last)
     write_decoding_files(context, iteration, weights, last.optimum if last else None)
-    record = IterationStart(weights, context.data.seed, context.settings, (), 0.0)
+    record = IterationStart(weights, context.seed, context.settings, (), 0.0)
     start = start_epoch(context, weights, last, shards)
     epoch = Epoch(context, run.texts, run.scorer, iteration, record, start, read_evaluations(done))
     if isinstance(run.workers, ShardWorkers):
@@ -123,7 +121,7 @@ def run_online_iteration(run: OnlineRun) -> None:
 
 def _drop_unsharded_epoch(context: Context) -> None:
     """Drop the lists of an interrupted epoch without shards: shards cannot use them."""
-    store = context.files.store
+    store = context.store
     records = store.iterations()
     opened = store.open_iteration()
     unfinished = bool(records) and records[-1].result is None
@@ -133,4 +131,4 @@ def _drop_unsharded_epoch(context: Context) -> None:
         store.drop_last(records[-1].iteration)
     if opened is not None or (unfinished and records[-1].n_lists):
         note = "the interrupted epoch starts again: it was started without shards"
-        context.files.watch(Note(note, is_warning=True))
+        context.watch(Note(note, is_warning=True))

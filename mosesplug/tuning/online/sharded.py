@@ -214,19 +214,19 @@ def run_shards(
 ) -> IterationResult:
     """Run an epoch of shards, mix it and store its iteration, which has no lists."""
     context, iteration, start = epoch.context, epoch.iteration, epoch.start
-    configuration, store = context.data.configuration, context.files.store
+    configuration, store = context.configuration, context.store
     evaluations = []
     if not epoch.before:  # the held-out set may be new in this epoch: its start is evaluated, too
         before = find_mean(last, context.optimizer)
         updates = sum(state.updates for state in start.states)
         evaluations = epoch.evaluate(before or epoch.record.weights, updates)
     release_memory()  # leave memory to the decoders' models
-    context.files.watch(PhaseStarted(iteration, "decode"))
+    context.watch(PhaseStarted(iteration, "decode"))
     clock = Clock()
     shards = [
         DecodedShard(
             number,
-            context.files.workspace.shard(number),
+            context.workspace.shard(number),
             epoch.setup(part.tolist(), epoch=iteration),
             workers.decoder,
             store.fingerprints,
@@ -245,12 +245,12 @@ def run_shards(
         sharding=workers.sharding,
         corpus=corpus,
         old=start.learner.weights_before(start.states[0], epoch.plan.active),
-        progress=ShardProgress(context.files.watch, configuration.metric, iteration, files),
+        progress=ShardProgress(context.watch, configuration.metric, iteration, files),
     )
     for note in report.notes:
         if note not in workers.sent_notes:  # each epoch has new decoders, which repeat their notes
             workers.sent_notes.add(note)
-            context.files.watch(Note(note))
+            context.watch(Note(note))
     seconds = max(0.0, clock.seconds() - report.seconds)
     space = FeatureSpace(corpus.space.groups, (*corpus.space.sparse, *report.features))
     facts = {"rho": mix.rho} if np.isnan(mix.score) else {"rho": mix.rho, "mixed": mix.score}
@@ -266,7 +266,7 @@ def run_shards(
         iteration,
         (),
         metric=configuration.metric,
-        references=context.data.references,
+        references=context.references,
         n_sentences=len(epoch.texts),
         record=replace(epoch.record, seconds_decoding=report.seconds).as_record(),
     )

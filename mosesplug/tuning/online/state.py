@@ -77,9 +77,9 @@ def find_mean(result: IterationResult | None, optimizer: Optimizer) -> Weights |
 
 def find_start_weights(context: Context) -> Weights:
     """Return the weights of the first batch, normalized as in any first decoding."""
-    if context.data.configuration.decoding.config_weights_first:
-        return context.data.start
-    return context.data.start.normalize()
+    if context.configuration.decoding.config_weights_first:
+        return context.start
+    return context.start.normalize()
 
 
 def start_epoch(
@@ -94,7 +94,7 @@ def start_epoch(
     """
     learner = context.optimizer.learner()
     # With a line search, the mean is that of the weights after the epochs.
-    configuration = context.data.configuration
+    configuration = context.configuration
     searches = learner.line_search and configuration.optimization.sharding is None
     if shards is None and not searches and averages_weights(configuration, context.optimizer):
         learner = add_averaging(learner)
@@ -105,8 +105,8 @@ def start_epoch(
     ):
         records = []  # of another learner, or other shards: only the weights can be used
     names = stored["sparse"] if records else sorted(weights.sparse)
-    active = context.data.configuration.optimization.active
-    numbering = FeatureNumbering(context.data.space, names, active)
+    active = context.configuration.optimization.active
+    numbering = FeatureNumbering(context.space, names, active)
     if not records:
         vector = weights.vector(numbering.space)
         states = [learner.init(vector) for _ in range(shards or 1)]
