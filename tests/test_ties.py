@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from mosesplug.cli.main import main
 from mosesplug.optimizers.batch.direct.decoding import PointDecoder
-from mosesplug.optimizers.line_search.lists import line_space
 from mosesplug.optimizers.oracles import corpus_oracles, sentence_oracles
 from mosesplug.optimizers.problem import Problem
 from mosesplug.results.choices.oracles import find_oracle
-from tests.optimizers.problems import Accuracy, tuning_set
+from tests.optimizers.problems import Accuracy, space_of, tuning_set
 
 # In both sentences the hypotheses 1 and 2 tie in front, by unlike features; what they win differs.
 FEATURES = np.array([[0, 1], [2, 1], [1, 2], [0, 0], [1, 3], [3, 1], [1, 3]], dtype=np.float32)
@@ -38,7 +37,7 @@ def test_first_best(tied: Problem) -> None:
 
 
 def test_line_search_decodes_as_first_best(tied: Problem) -> None:
-    space = line_space(tied, EVEN)
+    space = space_of(tied, EVEN)
     expected = (1 + 2) / 20
     assert space.decode(space.at(EVEN)) == expected
     assert PointDecoder(space).scores(np.array([EVEN])).tolist() == [expected]

@@ -101,7 +101,7 @@ def _algorithm_table() -> Iterator[str]:
     yield "|---|---|---|---|---|"
     for each in algorithms().values():
         link = f"[{each.name}]({family_page(each.family)}#{anchor(each.name)})"
-        abilities = (each.graphs is not None, each.tunes_sparse, each.learner is not None)
+        abilities = (each.graphs, each.tunes_sparse, each.learner is not None)
         marks = " | ".join("yes" if able else "" for able in abilities)
         yield f"| {link} | {each.summary} | {marks} |"
 
@@ -110,7 +110,7 @@ def _algorithm(name: str) -> Iterator[str]:
     """Yield the facts about an algorithm, its measured scores and its settings."""
     entry = algorithm(name)
     learns_from = ["n-best lists"]
-    if entry.graphs is not None:
+    if entry.graphs:
         learns_from.append("[search graphs](../howto/search-graphs.md)")
     if entry.learner is not None:
         learns_from.append("[mini-batches while decoding](../howto/online.md)")

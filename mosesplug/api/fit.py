@@ -542,7 +542,7 @@ def plot_fit(result: OptimizeResult, figure: str) -> Figure:
     """
     check_fit_figure(figure)
     problem, space = result.data.problem, result.data.space
-    if figure in ("surfaces", "features") and (problem.source or problem.search):
+    if figure in ("surfaces", "features") and "lists" not in problem.candidates.answers:
         raise UsageError(f"these weights were learned from search graphs, which have no {figure}")
     learned = _divide_by_norm(result.learning.solution.weights, space)
     start = _divide_by_norm(result.data.start.weights, space)

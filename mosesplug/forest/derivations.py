@@ -1,37 +1,37 @@
-"""Search graphs of a tuning set for optimizers: lists, distributions, searches.
-
-``GraphDerivations`` is an ``optimizers.derivations.DerivationSource``.
-"""
+"""Search graphs of a tuning set as candidates: lines, lists, distributions, searches."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.errors import DataError
+from mosesplug.arrays import Statistics, Weights
+from mosesplug.candidates import Objective, Question
+from mosesplug.errors import DataError, OptimizerError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.forest.inside_outside import best_outside
 from mosesplug.forest.intersection import ReferenceGraph, intersect_references
 from mosesplug.forest.k_best import Derivations, concatenate_words, k_best
-from mosesplug.forest.line_search.graph_space import GraphSource
+from mosesplug.forest.line_search.graph_space import GraphSource, graph_source
 from mosesplug.forest.n_best import sum_features
 from mosesplug.forest.ngrams.reference_ngrams import ORDER, ReferenceNgramTree
 from mosesplug.forest.objectives import ScoredGraph, risk, softmax_margin, xbleu
 from mosesplug.forest.oracles.bleu import OracleGraph, oracle_graph
 from mosesplug.forest.oracles.candidates import find_candidates
 from mosesplug.forest.pruning import score_through_edges
+from mosesplug.forest.union import unite_graphs
 from mosesplug.forest.viterbi import inside_best, viterbi
 from mosesplug.hypergraph import Hypergraph
-from mosesplug.metrics.linear_bleu import LinearBleu
+from mosesplug.metrics.linear_bleu import HALF_SLOPE, LinearBleu, linear_bleu
+from mosesplug.metrics.protocol import Metric, PreparedReferences
 from mosesplug.tuning_set import SparseRows, TuningSet
 
 Floats = NDArray[np.float64]
-Objective = Callable[[Floats], tuple[float, Floats]]
 Result = TypeVar("Result")
 
 _MOST_ALIKE = 5
@@ -43,30 +43,58 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class GraphDerivations:
+class GraphDerivations(GraphSource):
     """The derivations of each sentence's graph.
 
     Attributes:
         graphs: one graph per sentence.
         references: the words of each reference of each sentence.
-        source: the same graphs for line search, with the statistics of translations.
         space: the features of the graphs' columns.
         threads: number of threads; results do not depend on it.
     """
 
     graphs: tuple[Hypergraph, ...]
     references: tuple[Sequence[Sequence[bytes]], ...]
-    source: GraphSource
     space: FeatureSpace
     threads: int = 1
 
-    @property
-    def n_sentences(self) -> int:
-        """Number of sentences."""
-        return len(self.graphs)
+    answers: ClassVar[frozenset[Question]] = frozenset({"lines", "expectations", "batches"})
+
+    @classmethod
+    def of(
+        cls,
+        graphs: Sequence[Sequence[Hypergraph]],
+        references: Sequence[Sequence[Sequence[bytes]]],
+        space: FeatureSpace,
+        metric: Metric,
+        prepared: PreparedReferences,
+        threads: int = 1,
+    ) -> GraphDerivations:
+        """Return the derivations of all graphs of each sentence.
+
+        Args:
+            graphs: the graphs of each sentence; sentences without graphs are ignored.
+            references: ``[sentence][reference][word]``.
+            space: the features of the graphs' columns.
+            metric: the metric of translations.
+            prepared: the references, compiled for the metric.
+            threads: number of threads over the sentences; results do not depend on it.
+
+        Raises:
+            DataError: see ``graph_source``.
+        """
+        united = [[unite_graphs(own)] if own else [] for own in graphs]
+        lines = graph_source(united, space, metric, prepared, threads)
+        return cls(
+            **vars(lines),
+            graphs=tuple(own[0] for own in united if own),
+            references=tuple(words for own, words in zip(united, references, strict=True) if own),
+            space=space,
+            threads=threads,
+        )
 
     def best_lists(self, weights: Floats, k: int) -> TuningSet:
-        """See ``optimizers.derivations.DerivationSource``."""
+        """Return lists of the best distinct translations."""
 
         def find(place: int) -> Derivations:
             graph = self.graphs[place]
@@ -78,20 +106,21 @@ class GraphDerivations:
     def hopes_and_fears(
         self,
         sentences: NDArray[np.int64],
-        weights: Floats,
+        weights: Callable[[], Weights],
         k: int,
         beam: int,
         *,
         bold: bool = False,
     ) -> TuningSet:
-        """See ``optimizers.derivations.DerivationSource``."""
+        """Return lists of the best translations, hopes and fears of some sentences."""
+        vector = weights()
         graphs = self._oracle_graphs  # made here: threads of the pool must not wait for it
         references = self._reference_graphs if bold else (None,) * self.n_sentences
         oracles = np.full(self.n_sentences, -1, dtype=np.int64)
 
         def find(place: int) -> Derivations:
             found, oracles[place] = find_candidates(
-                graphs[place], weights, k, beam, references[place]
+                graphs[place], vector, k, beam, references[place]
             )
             return found
 
@@ -101,27 +130,58 @@ class GraphDerivations:
         own = oracles[sentences]
         return replace(lists, oracles=np.where(own >= 0, lists.offsets[:-1] + own, -1))
 
-    def reachable(self) -> NDArray[np.bool_]:
-        """See ``optimizers.derivations.DerivationSource``."""
-        return np.array([each is not None for each in self._reference_graphs], dtype=np.bool_)
+    def choose_sentences(self, oracles: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+        """Return the sentences to learn from, and how many get bold updates, as a note."""
+        everything = np.arange(self.n_sentences)
+        if oracles not in ("bold", "hybrid"):
+            return everything, ()
+        yielding = np.flatnonzero([own is not None for own in self._reference_graphs])
+        if not len(yielding):
+            raise OptimizerError(
+                f"oracles={oracles}: no search graph yields a reference of its sentence. References"
+                " must be tokenized and cased as the decoder's output is. Prune graphs less, decode"
+                " with a larger beam, or learn with local updates."
+            )
+        other = {"bold": "left out", "hybrid": "local updates"}[oracles]
+        note = (
+            f"oracles={oracles}: {len(yielding)} of {self.n_sentences} sentences have a derivation"
+            f" of a reference; the others: {other}"
+        )
+        return yielding if oracles == "bold" else everything, (note,)
 
     def matches(self) -> NDArray[np.bool_]:
         """Return whether some translation has a match of each n-gram length, bool ``[4]``."""
-        found = np.zeros(ORDER + 1, dtype=np.bool_)
-        for each in self._scored:
-            found[each.split.orders[each.split.ngrams]] = True
-        return found[1:]
+        has_match = np.zeros(ORDER + 1, dtype=np.bool_)
+        for graph in self._scored:
+            has_match[graph.split.orders[graph.split.ngrams]] = True
+        return has_match[1:]
 
-    def risk(self, gains: LinearBleu, temperature: float) -> Objective:
-        """See ``optimizers.derivations.DerivationSource``."""
+    def expansion_point(self, weights: Weights) -> Statistics:
+        """Return the statistics of the 1-best derivations at which BLEU is linearized.
+
+        If some n-gram length has no match, one more of each gives a direction.
+        """
+        totals = self.first_best(weights)
+        return totals if (totals[0:-1:2] > 0.0).all() else totals + 1.0
+
+    def gains(
+        self, kind: str, option: str, rng: np.random.Generator
+    ) -> Callable[[Weights], LinearBleu]:
+        """Return linear BLEU at the 1-best of the weights."""
+        _require_linear(kind, option)
+        return lambda weights: linear_bleu(self.expansion_point(weights), brevity=HALF_SLOPE)
+
+    def expected_error(self, gains: LinearBleu, temperature: float) -> Objective:
+        """Return the mean expected error of a sentence minus entropy."""
+        scaled = gains.scale(float(self.n_sentences))
         return lambda weights: risk(
-            self._scored, weights, gains, temperature=temperature, threads=self.threads
+            self._scored, weights, scaled, temperature=temperature, threads=self.threads
         )
 
-    def xbleu(self, temperature: float) -> Objective:
-        """See ``optimizers.derivations.DerivationSource``."""
+    def expected_bleu(self, temperature: float) -> Objective:
+        """Return minus BLEU of expected statistics, minus entropy."""
 
-        def objective(weights: Floats) -> tuple[float, Floats]:
+        def objective(weights: Weights) -> tuple[float, Weights]:
             value, gradient = xbleu(
                 self._scored, weights, temperature=temperature, threads=self.threads
             )
@@ -129,19 +189,62 @@ class GraphDerivations:
 
         return objective
 
+    def oracle_loss(
+        self,
+        weights: Weights,
+        rng: np.random.Generator,
+        *,
+        gain: str,
+        oracles: str,
+        tolerance: float,
+        margin: float,
+    ) -> Objective:
+        """Return minus the mean log-probability of the oracles.
+
+        The gain is linear BLEU at the 1-best of the initial weights, times the number of sentences
+        and BLEU, which gives it the unit of a sentence's BLEU. Oracles use only edges of
+        derivations within the tolerance, or are the best derivation of each sentence.
+        """
+        _require_linear(gain, "oracle_gain")
+        if not self.metric.has_bleu_statistics:
+            raise UsageError(
+                f"softmax on search graphs requires the metric BLEU, not {self.metric.name}; choose"
+                " BLEU, or the algorithm risk"
+            )
+        totals = self.expansion_point(weights)
+        gains = linear_bleu(totals, brevity=HALF_SLOPE)
+        unit = self.n_sentences * float(self.metric.score(totals))
+        sentences, _ = self.choose_sentences(oracles)
+        return self.softmax(
+            gains.scale(unit),
+            None if oracles == "single" else tolerance,
+            margin,
+            sentences,
+            bold=oracles in ("bold", "hybrid"),
+        )
+
     def softmax(
         self,
         gains: LinearBleu,
         tolerance: float | None,
         margin: float,
-        sentences: NDArray[np.int64] | None = None,
+        sentences: NDArray[np.int64],
         *,
         bold: bool = False,
     ) -> Objective:
-        """See ``optimizers.derivations.DerivationSource``."""
+        """Return minus the mean log-probability of the oracles of some sentences.
+
+        Args:
+            gains: gain of a derivation; its cost is the highest gain of its sentence minus its own.
+            tolerance: oracles use only edges of derivations with at most this cost; None: the best
+                derivation of each sentence is its oracle.
+            margin: factor of the costs, which are added to the model scores of other derivations.
+            sentences: int64, positions of the sentences, from 0.
+            bold: the oracles of a sentence whose graph yields a reference are all derivations that
+                yield one, instead.
+        """
         graphs, oracles, costs = [], [], []
-        chosen = range(self.n_sentences) if sentences is None else sentences.tolist()
-        for place in chosen:
+        for place in sentences.tolist():
             graph = self._scored[place]
             edge_gains = graph.gains(gains)
             kept, best = choose_oracles(graph, edge_gains, tolerance)
@@ -185,7 +288,7 @@ class GraphDerivations:
     @cached_property
     def _oracle_graphs(self) -> tuple[OracleGraph, ...]:
         def prepare(place: int) -> OracleGraph:
-            graph, number = self.graphs[place], self.source.sentences[place].number
+            graph, number = self.graphs[place], self.sentences[place].number
             zeros = np.zeros(graph.n_edges)
             return oracle_graph(graph, self.references[place], zeros, sentence=number)
 
@@ -197,7 +300,7 @@ class GraphDerivations:
         hidden = np.zeros(len(space), dtype=np.bool_)
 
         def make(place: int) -> _Rows:
-            graph, sentence = self.graphs[place], self.source.sentences[place]
+            graph, sentence = self.graphs[place], self.sentences[place]
             found = find(place)
             words, ends = concatenate_words(
                 sentence.graph.target_offsets, sentence.graph.targets, found.offsets, found.edges
@@ -240,10 +343,10 @@ class GraphDerivations:
             try:
                 return work(place)
             except DataError as error:
-                number = self.source.sentences[place].number
+                number = self.sentences[place].number
                 raise DataError(f"sentence {number}: {error}") from None
 
-        pool = self.source.pool
+        pool = self.pool
         return list((map if pool is None else pool.map)(named, places))
 
 
@@ -286,3 +389,12 @@ def choose_oracles(
         through = score_through_edges(*arrays, gains, inside, outside)
         kept |= through >= best.score - tolerance - _ROUNDING
     return kept, best.score
+
+
+def _require_linear(kind: str, option: str) -> None:
+    """Check that an option has its default, the only gain on search graphs."""
+    if kind != "lin-och":
+        raise UsageError(
+            f"{option}={kind} needs n-best lists; search graphs have linear BLEU only: leave out "
+            f"{option}"
+        )

@@ -24,7 +24,7 @@ from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData, LearningData
 from mosesplug.learning.lists.stored import select_iterations
 from mosesplug.optimizers import Algorithm, Optimizer, Problem, Progress, corpus_score
 from mosesplug.optimizers.online.learner import LearnerState
-from mosesplug.optimizers.problem import corpus_statistics, no_progress, normalize
+from mosesplug.optimizers.problem import no_progress, normalize
 from mosesplug.settings.algorithm_options import make_options, unknown_option
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.tuning.online.state import decode_states, encode_states
@@ -292,7 +292,7 @@ def score_tasks(
     parts = [(task.held_out, each) for task, each in pairs if task.held_out is not None]
     if not parts:
         return score, None
-    totals = sum(corpus_statistics(problem, each) for problem, each in parts)
+    totals = sum(problem.candidates.first_best(weights) for problem, weights in parts)
     return score, float(tasks[0].problem.metric.score(np.asarray(totals)))
 
 

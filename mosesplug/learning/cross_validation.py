@@ -21,7 +21,6 @@ from mosesplug.optimizers.problem import (
     Progress,
     Solution,
     corpus_score,
-    corpus_statistics,
     no_progress,
 )
 from mosesplug.tuning.parallel.shards import split_into_shards
@@ -126,7 +125,7 @@ def cross_validate(
         rng = np.random.default_rng([seed, _FOLDS, number])
         solution = learn(data.take_sentences(others), rng, no_progress)
         left_out = rescore(data.take_sentences(own), solution.length_exponent)
-        found = corpus_statistics(left_out, solution.weights)
+        found = left_out.candidates.first_best(solution.weights)
         totals = found if number == 1 else totals + found
         score = float(left_out.metric.score(found))
         folds.append(Fold(len(own), solution.score, score, np.sort(own), solution))

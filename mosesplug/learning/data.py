@@ -306,9 +306,7 @@ def _read_graphs(
     def restrict(problem: Problem, positions: NDArray[np.int64]) -> Problem:
         selected = select_sentences(graphs, positions, metric)
         part = make_graph_problem(selected, metric, algorithm, threads)
-        return replace(
-            problem, source=part.source, search=part.search, derivations=part.derivations
-        )
+        return replace(problem, source=part.source)
 
     data = LearningData(
         make_graph_problem(graphs, metric, algorithm, threads),

@@ -153,7 +153,7 @@ def check_graph_learner(algorithm: Algorithm, metric: Metric) -> None:
     Raises:
         UsageError: it learns from n-best lists only, or does not support this metric.
     """
-    if algorithm.graphs is None:
+    if not algorithm.graphs:
         raise UsageError(f"--algorithm {algorithm.name} learns from n-best lists only")
     if not algorithm.can_learn_from_graphs(metric):
         raise UsageError(

@@ -130,7 +130,7 @@ def bind_optimizer(settings: LearningSettings) -> Optimizer:
     algorithm = find_algorithm(settings.algorithm)
     optimizer = algorithm.bind(make_options(algorithm, settings.options))
     if settings.bounds:
-        optimizer.require_bounds()
+        optimizer.algorithm.require_bounds()
     if not settings.graphs:
         optimizer.require_lists()
     return optimizer

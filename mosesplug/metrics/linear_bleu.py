@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from mosesplug.errors import DataError
 from mosesplug.metrics.plain import ORDER
 
+HALF_SLOPE = 0.5
+"""Factor of the brevity penalty's slope that suits output as long as the reference."""
+
 
 @dataclass(frozen=True)
 class LinearBleu:

@@ -113,7 +113,7 @@ def add_copies(
         UsageError: the problem has no lists, or the lists have a feature with the name of a copy.
     """
     lists = problem.tuning_set
-    if problem.source is not None or problem.search is not None:
+    if "lists" not in problem.candidates.answers:
         raise UsageError("weights for each domain are learned from lists, not from search graphs")
     active = problem.active_mask
     if problem.active is None and sparse:

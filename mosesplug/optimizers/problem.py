@@ -17,43 +17,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.candidates import Candidates
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics.protocol import Metric, Smoothing
-from mosesplug.optimizers.batch.mira.search import (
-    HopeFearSearch,
-    first_best_bleu,
-    first_best_statistics,
-)
 from mosesplug.optimizers.bounds import Bounds
-from mosesplug.optimizers.derivations import DerivationSource
-from mosesplug.optimizers.line_search.space import SpaceSource
-from mosesplug.optimizers.lists.shards import ListShards, WholeLists
 from mosesplug.tuning_set import TuningSet
 
 if TYPE_CHECKING:
     from mosesplug.optimizers.online.learner import LearnerState
-
-__all__ = [
-    "Problem",
-    "Progress",
-    "Solution",
-    "activate_sparse",
-    "can_scale",
-    "check_weights",
-    "corpus_score",
-    "corpus_statistics",
-    "list_shards",
-    "no_progress",
-    "normalize",
-    "score_solution",
-    "sentence_scores",
-]
 
 _CHUNK = 65536
 """Hypotheses whose features are checked at a time."""
@@ -74,7 +52,7 @@ class Problem:
     """Hypotheses to choose among, and the metric that scores the choice.
 
     Attributes:
-        tuning_set: the merged hypotheses; empty if there is a source or a search.
+        tuning_set: the merged hypotheses; only their features if the source is search graphs.
         metric: scores summed statistics; larger is better.
         active: bool ``[n_features]``, the weights that may change; None: all dense ones.
         minima: float64 ``[n_features]``, lower ends of the box of random starts.
@@ -82,11 +60,8 @@ class Problem:
         starts: further starting points, each float64 ``[n_features]`` (Foster & Kuhn 2009).
         threads: maximum number of threads.
         positive: bool ``[n_features]``, weights that must end above 0 (MERT only); None: none.
-        source: hypotheses that MERT searches instead of the lists, such as search graphs, with the
-            features of the lists' space; None: the lists.
-        search: finds hope and fear (batch MIRA only) instead of the lists; None: the lists.
-        derivations: those of the source's search graphs, for algorithms that need more than their
-            best ones; None: the lists.
+        source: the hypotheses, if they are not only ``tuning_set``: shards of it that other
+            workers hold, or search graphs with its features. Algorithms ask ``candidates``.
         is_fixed: bool ``[n_features]``, features whose weights are set by the decoder, such as
             ``UnknownWordPenalty0`` in search graphs: never active or scaled; None: none.
         keeps_scale: do not scale the weights: fixed ones that count in every choice would get
@@ -99,9 +74,6 @@ class Problem:
             decodings, over these features; only read. None: it starts anew.
         center: float64 ``[n_features]``, the weights that a run began with, from which penalties
             measure distances; None: those that are given to the algorithm.
-        shards: the shards of the lists, which other threads, processes or machines hold, for
-            algorithms whose ``Algorithm.maps_shards`` is set; None: the lists are one shard in this
-            process.
     """
 
     tuning_set: TuningSet
@@ -112,16 +84,24 @@ class Problem:
     starts: tuple[NDArray[np.float64], ...] = ()
     threads: int = 1
     positive: NDArray[np.bool_] | None = None
-    source: SpaceSource | None = None
-    search: HopeFearSearch | None = None
-    derivations: DerivationSource | None = None
+    source: Candidates | None = None
     is_fixed: NDArray[np.bool_] | None = None
     keeps_scale: bool = False
     bounds: Bounds | None = None
     grows: bool = False
     states: tuple[LearnerState, ...] = ()
     center: NDArray[np.float64] | None = None
-    shards: ListShards | None = None
+
+    @cached_property
+    def candidates(self) -> Candidates:
+        """The hypotheses, wherever they are."""
+        if self.source is not None:
+            return self.source
+        # Here and not above: these modules have kernels, which not every program needs.
+        from mosesplug.optimizers.list_candidates import Lists
+        from mosesplug.optimizers.lists.shards import WholeLists
+
+        return Lists(self.tuning_set, self.metric, WholeLists(self.tuning_set, self.threads))
 
     @property
     def active_mask(self) -> NDArray[np.bool_]:
@@ -176,34 +156,9 @@ class Solution:
     notes: tuple[str, ...] = ()
 
 
-def list_shards(problem: Problem) -> ListShards:
-    """Return the problem's shards, or its lists as one shard of this process."""
-    if problem.shards is not None:
-        return problem.shards
-    return WholeLists(problem.tuning_set, problem.threads)
-
-
 def corpus_score(problem: Problem, weights: NDArray[np.float64]) -> float:
     """Return the metric of the 1-best hypotheses at ``weights``."""
-    if problem.source is not None:
-        return problem.source.score(weights)
-    if problem.search is not None:
-        return first_best_bleu(problem.search, weights.astype(np.float32))
-    return float(problem.metric.score(corpus_statistics(problem, weights)))
-
-
-def corpus_statistics(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return summed statistics of the 1-best at ``weights``, float64 ``[n_stats]``.
-
-    Statistics of problems with other sentences can be added to them and scored together.
-    """
-    if problem.source is not None:
-        return problem.source.statistics(weights)
-    if problem.search is not None:
-        found = first_best_statistics(problem.search, weights.astype(np.float32))
-        return found.astype(np.float64)
-    chosen = problem.tuning_set.first_best(weights)
-    return np.asarray(problem.tuning_set.stats[chosen].sum(axis=0, dtype=np.float64))
+    return problem.candidates.score(weights)
 
 
 def sentence_scores(problem: Problem, smoothing: Smoothing) -> NDArray[np.float64]:
@@ -285,7 +240,7 @@ def check_weights(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.
         weights = problem.bounds.project(weights)
     _check_box(problem)
     tuning_set = problem.tuning_set
-    if tuning_set.n_hyps == 0 and problem.source is None and problem.search is None:
+    if tuning_set.n_hyps == 0 and "lists" in problem.candidates.answers:
         raise OptimizerError("no hypotheses to tune on; check the n-best lists")
     if not (finite := _finite_columns(tuning_set.dense)).all():
         column = int(np.flatnonzero(~finite)[0])

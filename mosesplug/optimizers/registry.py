@@ -10,34 +10,33 @@ starts fast.
 from __future__ import annotations
 
 import copyreg
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from functools import wraps
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.candidates import GRAPH_ANSWERS, SHARD_ANSWERS, Question, require_local
 from mosesplug.errors import UsageError, count_noun, suggest
-from mosesplug.optimizers.derivations import OracleChoice, require_local
 from mosesplug.optimizers.online.options import OnlineOptions
-from mosesplug.optimizers.problem import Problem, Progress, Solution, no_progress
+from mosesplug.optimizers.problem import (
+    Problem,
+    Progress,
+    Solution,
+    activate_sparse,
+    check_weights,
+    no_progress,
+)
 from mosesplug.options import options_by_field
 from mosesplug.plugins import ALGORITHMS, load_plugin, load_plugins, plugin_names
 
 if TYPE_CHECKING:
     from mosesplug.metrics.protocol import Metric
     from mosesplug.optimizers.online.learner import Learner
-
-__all__ = [
-    "Algorithm",
-    "Optimizer",
-    "algorithm",
-    "algorithms",
-    "built_in_algorithms",
-    "check_options",
-]
-
 
 _TUNES_SPARSE = "kbmira"
 """The algorithm that messages name to tune sparse features."""
@@ -56,10 +55,10 @@ class Algorithm:
         source: the paper.
         options: frozen dataclass of its settings. Every field has a default, and is
             ``Annotated`` with an ``Opt`` that has a source.
-        optimize: ``(problem, initial, rng, options, progress) -> Solution``.
+        optimize: ``(problem, initial, rng, options, progress) -> Solution``. The function gets a
+            problem and weights that ``_prepare`` has checked, whoever calls it.
         learner: makes an online learner from the options; None for a batch optimizer.
-        graphs: how it learns from search graphs: by the problem's ``source``, its ``search`` or
-            its ``derivations``; None if it learns from lists only.
+        asks: the questions that it asks of hypotheses. It can learn from all that answer them.
         restarts: whether it also starts from random points and from weights of earlier iterations.
         needs_bleu: whether BLEU is the only metric that it can tune.
         tunes_sparse: whether it tunes sparse features unless told which features are active.
@@ -67,8 +66,6 @@ class Algorithm:
             another order gives other weights. (Where False, only rounding differs.)
         keeps_bounds: whether its result is the best that it finds inside the problem's bounds;
             otherwise it refuses bounds.
-        maps_shards: whether it is a batch optimizer that uses ``Problem.shards``, so that workers
-            can share its work.
         window: how many earlier iterations a run learns from besides the newest, unless a setting
             says it; -1: all.
         tune_options: settings that ``mosesplug tune`` gives it, unless they are given.
@@ -80,18 +77,42 @@ class Algorithm:
     summary: str
     source: str
     options: type[Any]
-    optimize: Callable[[Problem, NDArray[np.float64], np.random.Generator, Any, Progress], Solution]
+    optimize: Callable[..., Solution]
     learner: Callable[[Any], Learner] | None = None
-    graphs: Literal["source", "search", "derivations"] | None = None
+    asks: frozenset[Question] = frozenset({"lists"})
     restarts: bool = False
     needs_bleu: bool = False
     tunes_sparse: bool = True
     order_matters: bool = False
     keeps_bounds: bool = False
-    maps_shards: bool = False
     window: int = -1
     tune_options: Mapping[str, object] = field(default_factory=dict)
     tune_options_with: str | None = None
+
+    def __post_init__(self) -> None:
+        own: Callable[..., Solution] = inspect.unwrap(self.optimize)
+
+        @wraps(own)
+        def optimize(
+            problem: Problem,
+            initial: NDArray[np.float64],
+            rng: np.random.Generator,
+            options: Any,
+            progress: Progress = no_progress,
+        ) -> Solution:
+            return own(*_prepare(self, problem, initial), rng, options, progress)
+
+        object.__setattr__(self, "optimize", optimize)
+
+    @property
+    def graphs(self) -> bool:
+        """Whether it can learn from search graphs."""
+        return self.asks <= GRAPH_ANSWERS
+
+    @property
+    def maps_shards(self) -> bool:
+        """Whether it is a batch optimizer whose work the shards of lists can share."""
+        return self.asks <= SHARD_ANSWERS
 
     def bind(self, options: object) -> Optimizer:
         """Return the algorithm with its settings, an instance of ``self.options``."""
@@ -111,9 +132,40 @@ class Algorithm:
             f" tune them, use --algorithm {_TUNES_SPARSE}, or another of mosesplug algorithms"
         )
 
+    def require_bounds(self) -> None:
+        """Check that the algorithm keeps bounds of weights.
+
+        Raises:
+            UsageError: it does not; the message lists those that do.
+        """
+        if not self.keeps_bounds:
+            able = ", ".join(each.name for each in algorithms().values() if each.keeps_bounds)
+            raise UsageError(f"{self.name} cannot keep bounds of weights; choose one of {able}")
+
     def can_learn_from_graphs(self, metric: Metric) -> bool:
         """Return whether it learns from search graphs with a metric."""
-        return self.graphs == "source" or (self.graphs is not None and metric.can_search_graphs)
+        return self.graphs and (self.asks == {"lines"} or metric.can_search_graphs)
+
+
+def _prepare(
+    algorithm: Algorithm, problem: Problem, initial: NDArray[np.float64]
+) -> tuple[Problem, NDArray[np.float64]]:
+    """Return the problem and the weights that an algorithm starts from.
+
+    Raises:
+        UsageError: it cannot tune the metric, or keep the bounds of the problem.
+        OptimizerError: see ``check_weights``.
+    """
+    if algorithm.needs_bleu and not problem.metric.has_bleu_statistics:
+        raise UsageError(
+            f"{algorithm.name} requires the metric BLEU, not {problem.metric.name}; choose BLEU, "
+            "or the algorithm risk"
+        )
+    if problem.bounds is not None:
+        algorithm.require_bounds()
+    if algorithm.tunes_sparse:
+        problem = activate_sparse(problem)
+    return problem, check_weights(problem, initial)
 
 
 @dataclass(frozen=True)
@@ -153,8 +205,6 @@ class Optimizer:
             UsageError: the problem has bounds that the algorithm cannot keep.
             OptimizerError: no usable weights were found.
         """
-        if problem.bounds is not None:
-            self.require_bounds()
         return self.algorithm.optimize(problem, initial, rng, self.options, progress)
 
     def search_nearby(self) -> Optimizer | None:
@@ -184,24 +234,13 @@ class Optimizer:
             raise UsageError(f"{self.name} does not learn from mini-batches")
         return self.options
 
-    def require_bounds(self) -> None:
-        """Check that the algorithm keeps bounds of weights.
-
-        Raises:
-            UsageError: it does not; the message lists those that do.
-        """
-        if not self.algorithm.keeps_bounds:
-            able = ", ".join(each.name for each in algorithms().values() if each.keeps_bounds)
-            raise UsageError(f"{self.name} cannot keep bounds of weights; choose one of {able}")
-
     def require_lists(self) -> None:
         """Check that its settings can be used without search graphs.
 
         Raises:
             UsageError: they ask for updates towards references in search graphs.
         """
-        if isinstance(self.options, OracleChoice):
-            require_local(self.options.oracles)
+        require_local(getattr(self.options, "oracles", "local"))
 
     def learner(self) -> Learner:
         """Return a new online learner.
@@ -231,7 +270,7 @@ _MODULES = {
     "softmax": "batch.expected.softmax",
     "risk": "batch.expected.risk",
     "linear-bleu": "batch.expected.risk",
-    "xbleu": "batch.expected.xbleu",
+    "xbleu": "batch.expected.risk",
     "margin": "batch.margin.margin",
     "cutting-plane": "batch.margin.margin",
     "rampion": "batch.margin.rampion",

@@ -21,10 +21,12 @@ from mosesplug.learning.lists.merging import load_lists
 from mosesplug.learning.weights import read_starting_weights
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem
-from mosesplug.optimizers.batch.mert.mert import mert
 from mosesplug.optimizers.batch.mert.options import MertOptions
-from mosesplug.optimizers.line_search.lists import LineScratch, error_surfaces, line_space
+from mosesplug.optimizers.registry import algorithm
 from tests.benchmarks.conftest import Workload
+from tests.optimizers.problems import space_of
+
+mert = algorithm("mert").optimize
 
 BLEU = metric("BLEU", "case:true")
 
@@ -45,15 +47,11 @@ def problem(workload: Workload) -> tuple[Problem, np.ndarray]:
 def test_line_searches(benchmark: Any, problem: tuple[Problem, np.ndarray]) -> None:
     """One exact line search along every feature."""
     made, start = problem
-    space = line_space(made, start)
-    scratch = LineScratch.of(space, len(start))
+    space = space_of(made, start)
     intercepts, axes = space.at(start), np.arange(len(start))
 
     def search() -> int:
-        return sum(
-            len(scores)
-            for _, scores in error_surfaces(space, space.axes, axes, intercepts, scratch)
-        )
+        return sum(len(scores) for _, scores in space.along_axes(axes, intercepts))
 
     assert benchmark.pedantic(search, rounds=20, iterations=1, warmup_rounds=1) > 0
 

@@ -11,8 +11,11 @@ import pytest
 from mosesplug.learning.lists.merging import load_lists
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem
-from mosesplug.optimizers.batch.ranking.pro import ProOptions, pro
+from mosesplug.optimizers.batch.ranking.pro import ProOptions
+from mosesplug.optimizers.registry import algorithm
 from tests.benchmarks.conftest import Workload
+
+pro = algorithm("pro").optimize
 
 BLEU = metric("BLEU", "case:true")
 

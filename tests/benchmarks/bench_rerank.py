@@ -14,9 +14,11 @@ import pytest
 from mosesplug.api.statistics import StatisticsMetric
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import Problem
-from mosesplug.optimizers.batch.mert.mert import mert
 from mosesplug.optimizers.batch.mert.options import MertOptions
+from mosesplug.optimizers.registry import algorithm
 from mosesplug.tuning_set import TuningSet
+
+mert = algorithm("mert").optimize
 
 N_SENTENCES, N_HYPS, N_FEATURES = 1000, 200, 5
 START = np.full(N_FEATURES, 0.2)

@@ -51,7 +51,7 @@ from mosesplug.optimizers import (
     corpus_score,
 )
 from mosesplug.optimizers.online.oro.options import OroOptions
-from mosesplug.optimizers.problem import corpus_statistics, no_progress
+from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.algorithm_options import make_options
 from mosesplug.settings.sharding import Mixing, Sharding
 from mosesplug.tuning.parallel.optimize import optimize_sharded
@@ -230,7 +230,7 @@ def fold_score(problem: Problem, optimizer: Optimizer, start: NDArray[np.float64
             for part in (np.setdiff1d(everything, fold), np.sort(fold))
         )
         found = optimizer.optimize(learned, start, np.random.default_rng([1, number]))
-        totals += corpus_statistics(left_out, found.weights)
+        totals += left_out.candidates.first_best(found.weights)
     return float(problem.metric.score(totals))
 
 

@@ -27,14 +27,15 @@ from formats.references import read_reference
 from mosesplug.features import FeatureSpace
 from mosesplug.forest import Hypergraph
 from mosesplug.forest.derivations import GraphDerivations
-from mosesplug.forest.line_search.graph_space import graph_source
 from mosesplug.forest.pruning import prune_to_edges
 from mosesplug.learning.lists.merging import load_lists
 from mosesplug.learning.weights import read_starting_weights
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem, Solution
-from mosesplug.optimizers.batch.mert.mert import mert
 from mosesplug.optimizers.batch.mert.options import MertOptions
+from mosesplug.optimizers.registry import algorithm
+
+mert = algorithm("mert").optimize
 
 BLEU = metric("BLEU", "case:true")
 UNKNOWN = "UnknownWordPenalty0"
@@ -74,22 +75,21 @@ def setting(system: Path, prune: int | None) -> Setting:
         file = read_hypergraph(path)
         graphs.append([Hypergraph.of_file(file, columns.of(file.names))])
     prepared = BLEU.prepare([lines])
-    whole = searched = graph_source(graphs, space, BLEU, prepared, 2)
+    searched = graphs
     if prune is not None:
         single = start.astype(np.float32)
-        few = [
+        searched = [
             [prune_to_edges(graph, single, prune * len(line.split()))]
             for (graph,), line in zip(graphs, lines, strict=True)
         ]
-        searched = graph_source(few, space, BLEU, prepared, 2)
     nothing = replace(lists.take_sentences(np.zeros(0, np.int64)), space=space)
     fixed = np.arange(len(space)) == len(space) - 1
-    united = tuple(each for (each,) in (graphs if prune is None else few))
-    words = tuple([line.split()] for line in lines)
-    derivations = GraphDerivations(united, words, searched, space, 2)
+    words = [[line.split()] for line in lines]
+    whole = GraphDerivations.of(graphs, words, space, BLEU, prepared, 2)
+    derivations = GraphDerivations.of(searched, words, space, BLEU, prepared, 2)
     return Setting(
         Problem(lists, BLEU, threads=2),
-        Problem(nothing, BLEU, threads=2, source=searched, derivations=derivations, is_fixed=fixed),
+        Problem(nothing, BLEU, threads=2, source=derivations, is_fixed=fixed),
         whole.score,
         start,
     )

@@ -26,9 +26,10 @@ from formats.weights.files import read_init_opt
 from mosesplug.learning.lists.merging import load_lists
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem
-from mosesplug.optimizers.batch.mert.mert import mert
 from mosesplug.optimizers.batch.mert.options import MertOptions
-from mosesplug.optimizers.problem import corpus_statistics
+from mosesplug.optimizers.registry import algorithm
+
+mert = algorithm("mert").optimize
 
 BLEU = metric("BLEU", "case:true")
 
@@ -74,9 +75,9 @@ def main() -> None:
         held_out: dict[str, NDArray[np.float64]] = {}
         for tuned, judged in parts:
             for name, weights in stages(tuned, start, seed, options).items():
-                score = float(BLEU.score(corpus_statistics(tuned, weights)))
+                score = float(BLEU.score(tuned.candidates.first_best(weights)))
                 on_lists.setdefault(name, []).append(score)
-                sums = corpus_statistics(judged, weights)
+                sums = judged.candidates.first_best(weights)
                 held_out[name] = held_out.get(name, np.zeros(len(sums))) + sums
         pieces = [
             f"{name} {np.mean(on_lists[name]):.4f} {float(BLEU.score(sums)):.4f}"

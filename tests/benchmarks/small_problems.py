@@ -27,10 +27,12 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from formats.extractor.data import write_features, write_scores
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import metric
-from mosesplug.optimizers.batch.mert.mert import mert
 from mosesplug.optimizers.batch.mert.options import MertOptions
 from mosesplug.optimizers.problem import Problem
+from mosesplug.optimizers.registry import algorithm
 from mosesplug.tuning_set import TuningSet
+
+mert = algorithm("mert").optimize
 
 BLEU = metric("BLEU", "case:true")
 BEST_POINT = re.compile(r"Best point:\s*([\s\d.\-e]+?)\s*=> ([\-\d.]+)")

@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from mosesplug.candidates import Objective
 from mosesplug.features import FeatureSpace
 from mosesplug.forest import Hypergraph
 from mosesplug.forest.derivations import GraphDerivations, choose_oracles
-from mosesplug.forest.line_search.graph_space import graph_source
 from mosesplug.forest.ngrams.split import SplitGraph
 from mosesplug.metrics import metric
 from mosesplug.metrics.linear_bleu import LinearBleu
 from mosesplug.optimizers.batch.expected import objectives
-from mosesplug.optimizers.derivations import Objective
 from mosesplug.optimizers.lists.shards import WholeLists
 from mosesplug.tuning_set import SparseRows, TuningSet
 from tests.forest.every_derivation import WORDS, Every, every, random_graph
@@ -38,8 +37,9 @@ def derivations_of(seed: int, phrase_based: bool) -> GraphDerivations:
         far = [WORDS[k] for k in rng.integers(0, len(WORDS), len(near) + 1)]
         references.append([near[1:], far])
     lines = [[b" ".join(each[k]) for each in references] for k in range(2)]
-    source = graph_source([[each] for each in graphs], SPACE, BLEU, BLEU.prepare(lines), 1)
-    return GraphDerivations(tuple(graphs), tuple(references), source, SPACE)
+    return GraphDerivations.of(
+        [[each] for each in graphs], references, SPACE, BLEU, BLEU.prepare(lines)
+    )
 
 
 @pytest.fixture(params=[(seed, kind) for seed in range(2) for kind in (True, False)])
@@ -112,7 +112,7 @@ def check_alike(found: Objective, expected: Objective) -> None:
 def test_risk_is_that_of_all_derivations(derivations: GraphDerivations, temperature: float) -> None:
     expanded = Expanded(derivations)
     listed = objectives.risk(expanded.lists, -expanded.gains, temperature)
-    check_alike(derivations.risk(GAINS, temperature), listed)
+    check_alike(derivations.expected_error(GAINS.scale(0.5), temperature), listed)
 
 
 @pytest.mark.parametrize("margin", [0.0, 30.0])
@@ -121,7 +121,7 @@ def test_softmax_is_that_of_all_derivations(derivations: GraphDerivations, margi
     assert 2 <= expanded.oracles.sum() < len(expanded.oracles)
     costs = expanded.costs if margin else None
     listed = objectives.softmax(expanded.lists, expanded.oracles, costs)
-    check_alike(derivations.softmax(GAINS, 0.1, margin), listed)
+    check_alike(derivations.softmax(GAINS, 0.1, margin, np.arange(2)), listed)
 
 
 def test_softmax_of_single_oracles_wants_a_best_derivation(
@@ -133,17 +133,17 @@ def test_softmax_of_single_oracles_wants_a_best_derivation(
         own, gains = scores[first:last], expanded.gains[first:last]
         losses = np.logaddexp.reduce(own) - own
         choices.append(losses[gains >= gains.max() - 1e-12])
-    value = derivations.softmax(GAINS, None, 0.0)(WEIGHTS)[0]
+    value = derivations.softmax(GAINS, None, 0.0, np.arange(2))(WEIGHTS)[0]
     means = [np.mean(losses) for losses in product(*choices)]
     assert np.abs(np.array(means) - value).min() < 1e-9
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.4])
 def test_xbleu_with_entropy(derivations: GraphDerivations, temperature: float) -> None:
-    objective = derivations.xbleu(temperature)
+    objective = derivations.expected_bleu(temperature)
     plain, entropy = (
-        derivations.xbleu(0.0)(WEIGHTS)[0],
-        derivations.risk(LinearBleu(0.0, 0 * GAINS.ngrams), 1.0),
+        derivations.expected_bleu(0.0)(WEIGHTS)[0],
+        derivations.expected_error(LinearBleu(0.0, 0 * GAINS.ngrams), 1.0),
     )
     assert objective(WEIGHTS)[0] == pytest.approx(plain + temperature * entropy(WEIGHTS)[0])
     check_gradient(objective)
@@ -184,7 +184,7 @@ def merits(
 
 
 def test_hopes_and_fears_are_the_best_of_all_derivations(derivations: GraphDerivations) -> None:
-    lists = derivations.hopes_and_fears(np.arange(2), WEIGHTS, 1, 1000)
+    lists = derivations.hopes_and_fears(np.arange(2), lambda: WEIGHTS, 1, 1000)
     assert lists.sentence_ids.tolist() == [0, 1]
     scores = lists.model_scores(WEIGHTS)
     gains = BLEU.sentence_scores(lists.stats.astype(np.float64), "lin-och")
@@ -245,13 +245,13 @@ def test_softmax_of_derivations_of_references(
     objective = reachable.softmax(GAINS, 0.1, margin, np.array(sentences), bold=True)
     assert objective(WEIGHTS)[0] == pytest.approx(np.mean(losses))
     check_gradient(objective)
-    assert reachable.reachable().tolist() == [True, False]
+    assert reachable.choose_sentences("bold")[0].tolist() == [0]
 
 
 def test_the_best_derivation_of_a_reference_is_the_oracle(reachable: GraphDerivations) -> None:
     for sentences, place in (([0, 1], 0), ([1, 0], 1), ([0], 0)):
-        lists = reachable.hopes_and_fears(np.array(sentences), WEIGHTS, 1, 1000, bold=True)
-        plain = reachable.hopes_and_fears(np.array(sentences), WEIGHTS, 1, 1000)
+        lists = reachable.hopes_and_fears(np.array(sentences), lambda: WEIGHTS, 1, 1000, bold=True)
+        plain = reachable.hopes_and_fears(np.array(sentences), lambda: WEIGHTS, 1, 1000)
         assert lists.oracles is not None
         assert plain.oracles is None
         scores = lists.model_scores(WEIGHTS)
@@ -277,12 +277,12 @@ def test_best_lists_are_distinct_and_sorted(derivations: GraphDerivations) -> No
         own = slice(lists.offsets[place], lists.offsets[place + 1])
         expected = sorted(merits(derivations, place, 0.0).values(), reverse=True)[:4]
         assert scores[own] == pytest.approx(np.array(expected))
-    few = derivations.hopes_and_fears(np.array([1]), WEIGHTS, 2, 2)
+    few = derivations.hopes_and_fears(np.array([1]), lambda: WEIGHTS, 2, 2)
     assert few.n_sentences == 1
     assert few.n_hyps >= 2
 
 
 def test_lists_have_the_statistics_of_their_translations(derivations: GraphDerivations) -> None:
     lists = derivations.best_lists(WEIGHTS, 1)
-    assert lists.stats.sum(axis=0).tolist() == derivations.source.statistics(WEIGHTS).tolist()
+    assert lists.stats.sum(axis=0).tolist() == derivations.first_best(WEIGHTS).tolist()
     assert (lists.stats[:, 1] == lists.lengths).all()

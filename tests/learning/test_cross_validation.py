@@ -14,7 +14,6 @@ from mosesplug.features import FeatureSpace
 from mosesplug.learning.cross_validation import cross_validate, split_sentences
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem, Solution, corpus_score
-from mosesplug.optimizers.problem import corpus_statistics
 from mosesplug.tuning_set import TuningSet
 
 BLEU = metric("BLEU", "case:true")
@@ -143,5 +142,5 @@ def test_a_share_is_drawn_once_and_rounded() -> None:
 def test_statistics_of_parts_add_up() -> None:
     lists, weights = Lists(problem()), np.array([0.3, -0.7])
     halves = (lists.sentences[::2], lists.sentences[1::2])
-    parts = [corpus_statistics(lists.take_sentences(half), weights) for half in halves]
-    np.testing.assert_array_equal(sum(parts), corpus_statistics(lists.whole, weights))
+    parts = [lists.take_sentences(half).candidates.first_best(weights) for half in halves]
+    np.testing.assert_array_equal(sum(parts), lists.whole.candidates.first_best(weights))

@@ -15,9 +15,9 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.line_search.lists import line_space
 from mosesplug.optimizers.line_search.space import IntervalChoice, best_point
 from mosesplug.optimizers.problem import Problem
+from tests.optimizers.problems import space_of
 
 __all__ = ["best_score_of_all", "decode"]
 
@@ -30,10 +30,10 @@ BESIDE = 1e-5
 def best_score_of_all(problem: Problem) -> float:
     """Return the highest corpus score of any weights of all dense features, two at least."""
     dense, offsets = problem.tuning_set.dense.astype(np.float64), problem.tuning_set.offsets
-    space = line_space(problem, np.zeros(dense.shape[1]))
-    searcher, best = space.searcher(1), -np.inf
+    space = space_of(problem, np.zeros(dense.shape[1]))
+    best = -np.inf
     for start, direction in _lines(dense, offsets):
-        ((thresholds, scores),) = searcher.along(direction[None], space.at(start))
+        ((thresholds, scores),) = space.along(direction[None], space.at(start))
         point = best_point(thresholds, scores, IntervalChoice(), 1e6)
         if point is not None and point.value > best:
             # Rounding may promise too much beside thresholds: decoding has the last word.

@@ -14,15 +14,17 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.optimizers.batch.mert.climb import ClimbSettings
-from mosesplug.optimizers.batch.mert.mert import mert
 from mosesplug.optimizers.batch.mert.options import MertOptions
-from mosesplug.optimizers.batch.ranking.pro import ProOptions, pro
+from mosesplug.optimizers.batch.ranking.pro import ProOptions
 from mosesplug.optimizers.bounds import Bounds
 from mosesplug.optimizers.line_search.space import IntervalChoice
 from mosesplug.optimizers.problem import Problem, corpus_score
-from mosesplug.optimizers.registry import Algorithm, algorithms
+from mosesplug.optimizers.registry import Algorithm, algorithm, algorithms
 from mosesplug.tuning_set import SparseRows
 from tests.optimizers.problems import planted, planted_for, tuning_set
+
+mert = algorithm("mert").optimize
+pro = algorithm("pro").optimize
 
 INF = np.inf
 START = np.full(5, 0.2)

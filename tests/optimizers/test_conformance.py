@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from mosesplug.errors import UsageError
+from mosesplug.forest.derivations import GraphDerivations
 from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
 from mosesplug.forest.oracles.hope_fear import GraphSearch
 from mosesplug.forest.search_graph import search_graph
@@ -30,11 +31,12 @@ def test_conformance(tuner: Algorithm, check: Callable[[Algorithm], None]) -> No
 
 def test_ends_of_ranges_on_graphs(tuner: Algorithm) -> None:
     problem = problem_of(1)
-    if tuner.graphs == "search":
-        graphs = problem.derivations
+    if "updates" in tuner.asks:
+        graphs = problem.source
+        assert isinstance(graphs, GraphDerivations)
         pairs = zip(graphs.graphs, graphs.references, strict=True)
-        found = [search_graph(graph, ReferenceNgramTree.of(words)) for graph, words in pairs]
-        problem = replace(problem, source=None, derivations=None, search=GraphSearch(found))
+        searched = [search_graph(graph, ReferenceNgramTree.of(words)) for graph, words in pairs]
+        problem = replace(problem, source=GraphSearch(searched))
     for options in list_ends(tuner) if tuner.graphs else ():
         check_end(tuner, problem, options)
 

@@ -102,7 +102,7 @@ def _print_all(algorithms: Iterable[Algorithm]) -> None:
 def _list_abilities(algorithm: Algorithm) -> tuple[bool, ...]:
     """Return whether an algorithm has each of ``_ABILITIES``."""
     return (
-        algorithm.graphs is not None,
+        algorithm.graphs,
         algorithm.tunes_sparse,
         algorithm.learner is not None,
         algorithm.keeps_bounds,
@@ -116,7 +116,7 @@ def _describe(algorithm: Algorithm) -> dict[str, Any]:
         "family": algorithm.family,
         "summary": algorithm.summary,
         "source": algorithm.source,
-        "graphs": algorithm.graphs is not None,
+        "graphs": algorithm.graphs,
         "sparse": algorithm.tunes_sparse,
         "online": algorithm.learner is not None,
         "shards": algorithm.maps_shards or algorithm.learner is not None,
@@ -147,7 +147,7 @@ def _table(algorithms: list[Algorithm]) -> Iterator[str]:
 def _page(algorithm: Algorithm, settings: list[dict[str, Any]]) -> Iterator[str]:
     """Yield the explanation of one algorithm."""
     sources = ["n-best lists"]
-    if algorithm.graphs is not None:
+    if algorithm.graphs:
         sources.append("search graphs")
     if algorithm.learner is not None:
         sources.append("decoded mini-batches (--online)")

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import FeatureMask, Statistics, Weights
+from mosesplug.candidates import Candidates, Question, Surface
 from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace
 from mosesplug.forest.growing import double_length
@@ -50,8 +52,8 @@ class _Sentence:
 
 
 @dataclass(frozen=True)
-class GraphSource:
-    """The search graphs of a tuning set as a source for ``optimizers.Problem.source``.
+class GraphSource(Candidates):
+    """The search graphs of a tuning set, whose lines can be searched.
 
     Attributes:
         sentences: the sentences that have graphs.
@@ -65,21 +67,28 @@ class GraphSource:
     metric: Metric
     pool: ThreadPoolExecutor | None = field(repr=False)
 
-    def space(self, active: NDArray[np.bool_], weights: Vector) -> GraphSpace:
-        """See ``optimizers.line_search.space.SpaceSource``."""
+    answers: ClassVar[frozenset[Question]] = frozenset({"lines"})
+
+    @property
+    def n_sentences(self) -> int:
+        """Number of sentences."""
+        return len(self.sentences)
+
+    def lines(self, active: FeatureMask, weights: Weights) -> GraphSpace:
+        """Return the space of the active weights; the others keep ``weights``."""
         base = np.where(active, 0.0, weights)
         axes = np.flatnonzero(active)
         spreads = self.each(lambda sentence: _spread(sentence, axes))
         return GraphSpace(self, axes, base, np.mean(spreads, axis=0))
 
-    def score(self, weights: Vector) -> float:
+    def score(self, weights: Weights) -> float:
         """Return the corpus score of the best derivations; ties as in ``forest.viterbi``."""
-        return float(self.metric.score(self.statistics(weights)))
+        return float(self.metric.score(self.first_best(weights)))
 
-    def statistics(self, weights: Vector) -> Vector:
-        """Return the summed statistics of the best derivations, float64 ``[n_stats]``."""
-        found = self.each(lambda sentence: _first_best(sentence, weights))
-        return np.asarray(np.asarray(found).sum(axis=0, dtype=np.float64))
+    def first_best(self, weights: Weights) -> Statistics:
+        """Return the summed statistics of the best derivations."""
+        rows = self.each(lambda sentence: _first_best(sentence, weights))
+        return np.asarray(np.asarray(rows).sum(axis=0, dtype=np.float64))
 
     def each(self, work: Callable[[_Sentence], Result]) -> list[Result]:
         """Return the results of ``work`` for all sentences, in order."""
@@ -133,7 +142,7 @@ def graph_source(
 
 @dataclass(frozen=True)
 class GraphSpace:
-    """The search space of the active weights; see ``line_search.space.SearchSpace``.
+    """The search space of the active weights; see ``candidates.SearchSpace``.
 
     Attributes:
         source: the graphs.
@@ -157,33 +166,22 @@ class GraphSpace:
         """Return the corpus score of the best derivations."""
         return self.source.score(point)
 
-    def searcher(self, n_directions: int) -> GraphSearcher:
-        """Return a searcher; it needs no memory per direction."""
-        return GraphSearcher(self)
-
-
-@dataclass(frozen=True)
-class GraphSearcher:
-    """Searches lines of a space; see ``optimizers.line_search.space.LineSearcher``."""
-
-    space: GraphSpace
-
-    def along_axes(self, axes: NDArray[np.int64], point: Vector) -> Iterator[tuple[Vector, Vector]]:
+    def along_axes(self, axes: NDArray[np.int64], point: Vector) -> Iterator[Surface]:
         """Yield the score along each of the axes."""
-        return self.along(np.eye(len(self.space.axes))[axes], point)
+        return self.along(np.eye(len(self.axes))[axes], point)
 
-    def along(self, directions: Vector, point: Vector) -> Iterator[tuple[Vector, Vector]]:
+    def along(self, directions: Vector, point: Vector) -> Iterator[Surface]:
         """Yield the score along ``directions``, float64 ``[n_directions, n_active]``."""
-        source = self.space.source
+        source = self.source
         whole = np.zeros((len(directions), source.n_features))
-        whole[:, self.space.axes] = directions
-        found = source.each(lambda sentence: _along(sentence, point, whole))
+        whole[:, self.axes] = directions
+        envelopes = source.each(lambda sentence: _along(sentence, point, whole))
         for line in range(len(directions)):
-            thresholds = np.concatenate([each.thresholds(line) for each in found])
-            statistics = [each.statistics(line) for each in found]
-            changes = np.concatenate([np.diff(each, axis=0) for each in statistics])
+            thresholds = np.concatenate([own.thresholds(line) for own in envelopes])
+            statistics = [own.statistics(line) for own in envelopes]
+            changes = np.concatenate([np.diff(own, axis=0) for own in statistics])
             order = np.argsort(thresholds, kind="stable")
-            start = np.sum([each[0] for each in statistics], axis=0)
+            start = np.sum([own[0] for own in statistics], axis=0)
             surface = np.empty((len(order) + 1, len(start)))
             surface[0] = start
             # Sums of whole numbers: exact.

@@ -18,11 +18,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Statistics
+from mosesplug.candidates import Candidates, Question
 from mosesplug.errors import DataError
 from mosesplug.forest.graph_bleu import (
     CONTEXT,
@@ -363,8 +365,8 @@ def _words(graph: SearchGraph, edges: NDArray[np.int64]) -> NDArray[np.int32]:
 
 
 @dataclass(frozen=True, eq=False)
-class GraphSearch:
-    """Finds hypotheses in the search graphs of the sentences.
+class GraphSearch(Candidates):
+    """Finds hypotheses in the search graphs of the sentences, in single precision as Moses does.
 
     Attributes:
         graphs: one search graph per sentence.
@@ -372,10 +374,24 @@ class GraphSearch:
 
     graphs: Sequence[SearchGraph]
 
+    answers: ClassVar[frozenset[Question]] = frozenset({"updates"})
+
     @property
     def n_sentences(self) -> int:
         """Number of sentences."""
         return len(self.graphs)
+
+    def score(self, weights: NDArray[np.floating]) -> float:
+        """Return BLEU of the 1-best hypotheses."""
+        return float(single_bleu(self.first_best(weights).astype(np.float32)))
+
+    def first_best(self, weights: NDArray[np.floating]) -> Statistics:
+        """Return the summed statistics of the 1-best hypotheses."""
+        totals = np.zeros(9, dtype=np.float32)
+        single = weights.astype(np.float32)
+        for sentence in range(self.n_sentences):
+            totals += self.model_best(sentence, single).statistics
+        return totals.astype(np.float64)
 
     def hope_and_fear(
         self,

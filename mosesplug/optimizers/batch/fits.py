@@ -15,8 +15,6 @@ from mosesplug.optimizers.lists.scaled import ScaledLists
 from mosesplug.optimizers.problem import Problem
 from mosesplug.optimizers.solvers.bounded import Box, minimize_over_scale
 
-__all__ = ["FitFunction", "MarginFit", "WeightFit", "fit_active", "fit_in_proportion", "fit_scaled"]
-
 Floats = NDArray[np.float64]
 FitT = TypeVar("FitT", bound="WeightFit")
 

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.problem import Problem, Solution, normalize, score_solution
 
-__all__ = ["choose_best", "insert_active", "make_solution", "starting_points"]
-
 Vector = NDArray[np.float64]
 
 

@@ -17,34 +17,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import FeatureMask, Weights
+from mosesplug.candidates import Surface
 from mosesplug.kernels import finite_kernel, lean_kernel, read_only
 from mosesplug.large_arrays import allocate
 from mosesplug.metrics.protocol import Metric
 from mosesplug.optimizers.line_search.envelope import HullMemory, envelopes
 from mosesplug.optimizers.line_search.hull import KNOWN
-from mosesplug.optimizers.line_search.space import Surface
 from mosesplug.optimizers.lists.arrangement import (
     arrange,
     model_scores,
     project_slopes,
 )
 from mosesplug.optimizers.lists.rows import drop_empty_sentences
-from mosesplug.optimizers.problem import Problem
 from mosesplug.tuning_set import TuningSet
-
-__all__ = [
-    "LineChanges",
-    "LineScratch",
-    "LineSpace",
-    "Lines",
-    "ListSearcher",
-    "add_statistics",
-    "drop_empty_lists",
-    "error_surfaces",
-    "find_line_changes",
-    "line_space",
-    "score_line",
-]
 
 
 @dataclass(frozen=True)
@@ -133,17 +119,80 @@ class LineSpace:
         _find_first_best(self.offsets, point, best)
         return best
 
-    def searcher(self, n_directions: int) -> ListSearcher:
-        """Return this thread's searcher of lines, with memory for so many directions."""
-        searcher: ListSearcher | None = getattr(self._own, "searcher", None)
-        if searcher is None or len(searcher.scratch.thresholds) < n_directions:
-            scratch = LineScratch.of(self, n_directions)
-            known = self._known_rows() if searcher is None else searcher.hull_rows
-            searcher = self._own.searcher = ListSearcher(self, scratch, known)
-        return searcher
+    def along_axes(self, axes: NDArray[np.int64], point: NDArray[np.float64]) -> Iterator[Surface]:
+        """Yield the score along some axes; see ``candidates.SearchSpace``."""
+        for changes in self.axis_changes(axes, point):
+            yield score_line([changes], self.metric)
 
-    def _known_rows(self) -> NDArray[np.int32]:
-        return self.axes.known_rows(len(self.offsets) - 1)
+    def along(
+        self, directions: NDArray[np.float64], point: NDArray[np.float64]
+    ) -> Iterator[Surface]:
+        """Yield the score along directions; see ``candidates.SearchSpace``."""
+        return self.along_lines(self.lines(directions), point)
+
+    def along_lines(self, lines: Lines, point: NDArray[np.float64]) -> Iterator[Surface]:
+        """Yield the score along all lines."""
+        for changes in self.changes(lines, np.arange(lines.n_directions), point):
+            yield score_line([changes], self.metric)
+
+    def axis_changes(
+        self, axes: NDArray[np.int64], point: NDArray[np.float64]
+    ) -> Iterator[LineChanges]:
+        """Yield the changes along some axes, faster each time: see ``find_hull``."""
+        if not hasattr(self._own, "known_rows"):
+            self._own.known_rows = self.axes.known_rows(len(self.offsets) - 1)
+        return self.changes(self.axes, axes, point, self._own.known_rows)
+
+    def changes(
+        self,
+        lines: Lines,
+        wanted: NDArray[np.int64],
+        point: NDArray[np.float64],
+        known: NDArray[np.int32] | None = None,
+    ) -> Iterator[LineChanges]:
+        """Yield the changes along each wanted line, all in one pass over the hypotheses.
+
+        Args:
+            lines: the directions.
+            wanted: int64, numbers of lines.
+            point: float64 ``[n_hyps]``, model scores where the lines start.
+            known: rows of the last hulls along these lines, from ``Lines.known_rows`` at first; in
+                and output. It makes searches fast and changes no result. None: they are not known.
+
+        Yields:
+            Views of this thread's memory, which are valid until the next one.
+        """
+        scratch: LineScratch | None = getattr(self._own, "scratch", None)
+        if scratch is None or len(scratch.thresholds) < len(wanted):
+            scratch = self._own.scratch = LineScratch.of(self, len(wanted))
+        if known is None:
+            known = lines.known_rows(len(self.offsets) - 1)
+        sizes = np.empty(len(wanted), dtype=np.int64)
+        while True:
+            envelopes(
+                self.offsets,
+                lines.slopes,
+                wanted,
+                point,
+                self.stats,
+                known,
+                scratch.thresholds,
+                scratch.changes,
+                scratch.firsts,
+                scratch.totals[: len(wanted)],
+                sizes,
+                *scratch.hulls.arrays,
+            )
+            if (most := int(sizes.max(initial=0))) <= scratch.thresholds.shape[1]:
+                break
+            scratch.make_room(most + most // 4)
+        for line, size in enumerate(sizes.tolist()):
+            yield LineChanges(
+                scratch.thresholds[line, :size],
+                scratch.changes[line, :size],
+                scratch.totals[line][None],
+                scratch.firsts[line],
+            )
 
 
 @dataclass
@@ -183,48 +232,21 @@ class LineScratch:
         self.changes = np.empty((n_directions, room, n_stats), dtype=self.changes.dtype)
 
 
-@dataclass(frozen=True)
-class ListSearcher:
-    """Searches lines of one space.
-
-    Attributes:
-        space: the hypotheses.
-        scratch: its memory.
-        hull_rows: int32 ``[n_sentences, n_axes, 10]``, rows of the last hulls along the axes.
-    """
-
-    space: LineSpace
-    scratch: LineScratch
-    hull_rows: NDArray[np.int32]
-
-    def along_axes(self, axes: NDArray[np.int64], point: NDArray[np.float64]) -> Iterator[Surface]:
-        """See ``LineSearcher``."""
-        return error_surfaces(
-            self.space, self.space.axes, axes, point, self.scratch, self.hull_rows
-        )
-
-    def along(
-        self, directions: NDArray[np.float64], point: NDArray[np.float64]
-    ) -> Iterator[Surface]:
-        """See ``LineSearcher``."""
-        lines, wanted = self.space.lines(directions), np.arange(len(directions))
-        return error_surfaces(self.space, lines, wanted, point, self.scratch)
-
-
-def line_space(problem: Problem, weights: NDArray[np.float64]) -> LineSpace:
-    """Return the problem's lists for line search; inactive features keep ``weights``."""
-    tuning_set, active = problem.tuning_set, problem.active_mask
+def line_space(
+    tuning_set: TuningSet, metric: Metric, active: FeatureMask, weights: Weights
+) -> LineSpace:
+    """Return lists for line search; inactive features keep ``weights``."""
     n_dense = tuning_set.space.n_dense
     columns = tuning_set.dense
     if not active[:n_dense].all():
         columns = np.compress(active[:n_dense], columns, axis=1)
     if active[n_dense:].any():
-        columns = np.concatenate([columns, _sparse_columns(problem, active[n_dense:])], axis=1)
+        columns = np.concatenate([columns, _sparse_columns(tuning_set, active[n_dense:])], axis=1)
     base = tuning_set.model_scores(np.where(active, 0.0, weights))
     offsets, stats = drop_empty_lists(tuning_set)
     slopes = allocate((columns.size,), np.float32)
     arrange(offsets, read_only(columns), slopes)
-    return LineSpace(offsets, Lines(slopes, columns.shape[1]), base, stats, problem.metric)
+    return LineSpace(offsets, Lines(slopes, columns.shape[1]), base, stats, metric)
 
 
 def drop_empty_lists(tuning_set: TuningSet) -> tuple[NDArray[np.int64], NDArray[Any]]:
@@ -236,9 +258,8 @@ def drop_empty_lists(tuning_set: TuningSet) -> tuple[NDArray[np.int64], NDArray[
     return offsets, read_only(tuning_set.stats, dtype)
 
 
-def _sparse_columns(problem: Problem, active: NDArray[np.bool_]) -> NDArray[np.float32]:
+def _sparse_columns(tuning_set: TuningSet, active: NDArray[np.bool_]) -> NDArray[np.float32]:
     """Return active sparse features as dense columns, float32 ``[n_hyps, ...]``."""
-    tuning_set = problem.tuning_set
     columns = np.zeros((tuning_set.n_hyps, int(active.sum())), dtype=np.float32)
     if tuning_set.sparse is not None:
         sparse = tuning_set.sparse
@@ -309,83 +330,19 @@ class LineChanges(NamedTuple):
         thresholds: float64 ``[m]``; they rise within a sentence only.
         changes: ``[m, n_stats]``, of the statistics at each threshold.
         firsts: ``[n, n_stats]``, rows whose sum are the statistics at minus infinity.
+        first_rows: int32 ``[n_sentences]``, the 1-best hypotheses there.
     """
 
     thresholds: NDArray[np.float64]
     changes: NDArray[Any]
     firsts: NDArray[Any]
-
-
-def error_surfaces(
-    space: LineSpace,
-    lines: Lines,
-    wanted: NDArray[np.int64],
-    intercepts: NDArray[np.float64],
-    scratch: LineScratch,
-    known: NDArray[np.int32] | None = None,
-) -> Iterator[Surface]:
-    """Yield the score along each wanted line, all in one pass over the hypotheses.
-
-    The arguments are those of ``find_line_changes``.
-
-    Yields:
-        ``(thresholds, scores)`` of each.
-    """
-    for found in find_line_changes(space, lines, wanted, intercepts, scratch, known):
-        yield score_line([found], space.metric)
-
-
-def find_line_changes(
-    space: LineSpace,
-    lines: Lines,
-    wanted: NDArray[np.int64],
-    intercepts: NDArray[np.float64],
-    scratch: LineScratch,
-    known: NDArray[np.int32] | None = None,
-) -> Iterator[LineChanges]:
-    """Yield the changes along each wanted line, all in one pass over the hypotheses.
-
-    Args:
-        space: the hypotheses.
-        lines: the directions.
-        wanted: int64, numbers of lines.
-        intercepts: float64 ``[n_hyps]``, ``origin . h``.
-        scratch: working memory for at least as many directions.
-        known: rows of the last hulls along these lines, from ``Lines.known_rows`` at first; in
-            and output. It makes searches fast and changes no result. None: they are not known.
-
-    Yields:
-        Views of the scratch, which are valid until the next one.
-    """
-    known = lines.known_rows(len(space.offsets) - 1) if known is None else known
-    found = np.empty(len(wanted), dtype=np.int64)
-    while True:
-        envelopes(
-            space.offsets,
-            lines.slopes,
-            wanted,
-            intercepts,
-            space.stats,
-            known,
-            scratch.thresholds,
-            scratch.changes,
-            scratch.firsts,
-            scratch.totals[: len(wanted)],
-            found,
-            *scratch.hulls.arrays,
-        )
-        if (most := int(found.max(initial=0))) <= scratch.thresholds.shape[1]:
-            break
-        scratch.make_room(most + most // 4)
-    for line, size in enumerate(found.tolist()):
-        thresholds, changes = scratch.thresholds[line, :size], scratch.changes[line, :size]
-        yield LineChanges(thresholds, changes, scratch.totals[line][None])
+    first_rows: NDArray[np.int32]
 
 
 def score_line(parts: Sequence[LineChanges], metric: Metric) -> Surface:
     """Return the score along a line from one or more groups of sentences in order."""
     first = parts[0]
-    thresholds, changes, rows = first
+    thresholds, changes, rows, _ = first
     if len(parts) > 1:
         thresholds = np.concatenate([part.thresholds for part in parts])
         changes = np.concatenate([part.changes for part in parts], dtype=first.changes.dtype)

@@ -1,7 +1,7 @@
 """Exact line search on shards: the results of the whole lists to the last bit.
 
 Each shard finds the thresholds of its sentences and the changes of their statistics. Put together
-in the order of the sentences, they are those that ``find_line_changes`` finds in the whole lists.
+in the order of the sentences, they are those of ``LineSpace.changes`` of the whole lists.
 A point of the space is its weights, and each shard keeps the model scores of the last few.
 """
 
@@ -17,21 +17,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import FeatureMask, Weights
+from mosesplug.candidates import Surface
 from mosesplug.metrics.protocol import Metric
 from mosesplug.optimizers.line_search.lists import (
     LineChanges,
     LineSpace,
-    ListSearcher,
     add_statistics,
-    find_line_changes,
     line_space,
     score_line,
 )
-from mosesplug.optimizers.line_search.space import LineSearcher, SearchSpace, Surface
-from mosesplug.optimizers.lists.shards import ListShard, PreparedShards
-from mosesplug.optimizers.problem import Problem
-
-__all__ = ["ShardedSpace", "search_space"]
+from mosesplug.optimizers.lists.shards import ListShard, ListShards, PreparedShards
 
 Vector = NDArray[np.float64]
 
@@ -39,21 +35,18 @@ POINTS = 4
 """Points whose scores a shard keeps; more climbs than this at once compute scores twice."""
 
 
-def search_space(problem: Problem, weights: Vector) -> SearchSpace:
-    """Return the space of the problem; inactive features keep ``weights``."""
-    if problem.source is not None:
-        return problem.source.space(problem.active_mask, weights)
-    if problem.shards is None:
-        return line_space(problem, weights)
-    settings = {"metric": problem.metric, "active": problem.active_mask, "weights": weights}
-    prepared = problem.shards.prepare(_make_shard, settings)
+def sharded_space(
+    shards: ListShards, metric: Metric, active: FeatureMask, weights: Weights
+) -> ShardedSpace:
+    """Return the space of all shards; inactive features keep ``weights``."""
+    prepared = shards.prepare(_make_shard, {"metric": metric, "active": active, "weights": weights})
     spreads = np.concatenate(prepared.map(_find_spreads))
-    return ShardedSpace(prepared, problem.metric, spreads.mean(axis=0))
+    return ShardedSpace(prepared, metric, spreads.mean(axis=0))
 
 
 @dataclass(frozen=True)
 class ShardedSpace:
-    """Hypotheses in shards; implements ``SearchSpace`` and ``LineSearcher``.
+    """Hypotheses in shards; implements ``candidates.SearchSpace``.
 
     Attributes:
         shards: the shards.
@@ -76,16 +69,12 @@ class ShardedSpace:
         add_statistics(rows, np.arange(len(rows)), totals)
         return float(self.metric.score(totals))
 
-    def searcher(self, n_directions: int) -> LineSearcher:
-        """Return itself: the memory is in the shards."""
-        return self
-
     def along_axes(self, axes: NDArray[np.int64], point: Vector) -> Iterator[Surface]:
-        """See ``LineSearcher``."""
+        """Yield the score along lines; see ``candidates.SearchSpace``."""
         return self._surfaces(self.shards.map(_search_axes, repeat(axes), repeat(point)))
 
     def along(self, directions: Vector, point: Vector) -> Iterator[Surface]:
-        """See ``LineSearcher``."""
+        """Yield the score along lines; see ``candidates.SearchSpace``."""
         return self._surfaces(self.shards.map(_search, repeat(directions), repeat(point)))
 
     def _surfaces(self, shards: list[list[LineChanges]]) -> Iterator[Surface]:
@@ -119,7 +108,7 @@ class _Shard:
 def _make_shard(
     shard: ListShard, metric: Metric, active: NDArray[np.bool_], weights: Vector
 ) -> _Shard:
-    return _Shard(line_space(Problem(shard.lists, metric, active), weights))
+    return _Shard(line_space(shard.lists, metric, active, weights))
 
 
 def _find_spreads(shard: _Shard) -> Vector:
@@ -132,37 +121,29 @@ def _decode(shard: _Shard, weights: Vector) -> NDArray[Any]:
 
 
 def _search_axes(shard: _Shard, axes: NDArray[np.int64], weights: Vector) -> list[LineChanges]:
-    searcher, scores = shard.space.searcher(len(axes)), shard.at(weights)
-    found = find_line_changes(
-        shard.space, shard.space.axes, axes, scores, searcher.scratch, searcher.hull_rows
-    )
-    return _pack(shard, searcher, found)
+    changes = shard.space.axis_changes(axes, shard.at(weights))
+    return [_pack_changes(line, shard.space) for line in changes]
 
 
 def _search(shard: _Shard, directions: Vector, weights: Vector) -> list[LineChanges]:
-    searcher, scores = shard.space.searcher(len(directions)), shard.at(weights)
     lines, wanted = shard.space.lines(directions), np.arange(len(directions))
-    found = find_line_changes(shard.space, lines, wanted, scores, searcher.scratch)
-    return _pack(shard, searcher, found)
+    changes = shard.space.changes(lines, wanted, shard.at(weights))
+    return [_pack_changes(line, shard.space) for line in changes]
 
 
-def _pack(shard: _Shard, searcher: ListSearcher, found: Iterator[LineChanges]) -> list[LineChanges]:
-    firsts = searcher.scratch.firsts
-    return [_pack_changes(each, firsts[line], shard) for line, each in enumerate(found)]
-
-
-def _pack_changes(found: LineChanges, firsts: NDArray[np.int32], shard: _Shard) -> LineChanges:
+def _pack_changes(line: LineChanges, space: LineSpace) -> LineChanges:
     """Return a copy for sending, with integers in as few bytes as hold them."""
-    changes = found.changes
+    thresholds, changes, firsts, first_rows = line
+    nothing = first_rows[:0]
     if changes.dtype.kind == "i":
         lowest = min(int(changes.min(initial=-1)), -1 - int(changes.max(initial=0)))
         packed = changes.astype(np.min_scalar_type(lowest))
-        return LineChanges(found.thresholds.copy(), packed, found.firsts.copy())
-    return LineChanges(found.thresholds.copy(), changes.copy(), shard.space.stats[firsts])
+        return LineChanges(thresholds.copy(), packed, firsts.copy(), nothing)
+    return LineChanges(thresholds.copy(), changes.copy(), space.stats[first_rows], nothing)
 
 
 def _restore_changes(part: LineChanges) -> LineChanges:
-    """Return the changes as ``find_line_changes`` has them."""
+    """Return the changes as ``LineSpace.changes`` has them."""
     dtype = np.promote_types(part.changes.dtype, np.int32)
     return part._replace(changes=part.changes.astype(dtype, copy=False))
 

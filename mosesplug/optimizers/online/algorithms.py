@@ -5,27 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count, islice
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.candidates import Candidates, OracleUpdates
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.derivations import (
-    DerivationSource,
-    OracleUpdates,
-    choose_sentences,
-    count_reachable,
-    require_local,
-)
 from mosesplug.optimizers.online.averaging import add_averaging, mean_weights
 from mosesplug.optimizers.online.epochs import (
     Plan,
-    StoredSource,
     is_usable,
     run_epoch,
 )
-from mosesplug.optimizers.online.learner import BatchSource, Learner, LearnerState, keep_bounds
+from mosesplug.optimizers.online.learner import Learner, LearnerState, keep_bounds
 from mosesplug.optimizers.online.mixing import line_search
 from mosesplug.optimizers.online.options import GraphCostOptions, OnlineOptions
 from mosesplug.optimizers.online.starting import copy_state, count_epochs, start_states
@@ -33,8 +26,6 @@ from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    activate_sparse,
-    check_weights,
     corpus_score,
     no_progress,
     score_solution,
@@ -129,8 +120,6 @@ def optimize_online(
         options: OnlineOptions,
         progress: Progress = no_progress,
     ) -> Solution:
-        problem = activate_sparse(problem)
-        initial = check_weights(problem, initial)
         seed = int(rng.integers(1 << 62))
         plan = Plan(
             seed, options.batch, problem.metric, problem.active_mask, uses_stored_lists=True
@@ -140,7 +129,10 @@ def optimize_online(
             learner = keep_bounds(learner, problem.bounds)
         if options.averaging == "all" and not learner.line_search:
             learner = add_averaging(learner)
-        source = _source(problem, options)
+        updates = _updates(options)
+        sentences, notes = problem.candidates.choose_sentences(updates)
+        k = options.graph_best if isinstance(options, GraphCostOptions) else 1
+        source = CandidateBatches(problem.candidates, k, updates, sentences)
 
         def epochs() -> Iterator[EpochOutcome]:
             (state,) = start_states(problem, initial, learner, options)
@@ -160,26 +152,23 @@ def optimize_online(
                 yield EpochOutcome(weights, score, facts, (state,))
 
         solution = solve_in_epochs(problem, options, initial, epochs(), progress)
-        if problem.derivations is None:
-            return solution
-        notes = count_reachable(problem.derivations, _updates(options))
         return replace(solution, notes=notes)
 
     return optimize
 
 
 @dataclass(frozen=True)
-class GraphBatches:
-    """A batch source that searches graphs for best translations, hopes and fears.
+class CandidateBatches:
+    """A batch source of lists, or of graphs that are searched for hopes and fears.
 
     Attributes:
-        graphs: the derivations of the sentences.
+        candidates: the hypotheses of the sentences.
         k: number of translations of each kind.
         updates: whether a derivation that yields a reference is the oracle.
-        sentences: int64: places of the sentences to learn from.
+        sentences: int64, positions of the sentences to learn from.
     """
 
-    graphs: DerivationSource
+    candidates: Candidates
     k: int
     updates: OracleUpdates
     sentences: NDArray[np.int64]
@@ -189,17 +178,7 @@ class GraphBatches:
     ) -> Batch:
         """Return lists of the given sentences at the current weights, in that order."""
         beam, bold = max(self.k, _BEAM), self.updates != "local"
-        return self.graphs.hopes_and_fears(sentences, weights(), self.k, beam, bold=bold)
-
-
-def _source(problem: Problem, options: OnlineOptions) -> BatchSource:
-    updates = _updates(options)
-    if problem.derivations is None:
-        require_local(updates)
-        return StoredSource(problem.tuning_set)
-    sentences = choose_sentences(problem.derivations, updates)
-    k = options.graph_best if isinstance(options, GraphCostOptions) else 1
-    return GraphBatches(problem.derivations, k, updates, sentences)
+        return self.candidates.hopes_and_fears(sentences, weights, self.k, beam, bold=bold)
 
 
 def _updates(options: OnlineOptions) -> OracleUpdates:
@@ -228,7 +207,7 @@ def online_algorithm(
     source: str,
     options: type[Any],
     learner: Callable[[Any], Learner],
-    graphs: Literal["derivations"] | None = None,
+    graphs: bool = False,
     window: int = -1,
 ) -> Algorithm:
     """Return the registry entry of an online learner; see ``Algorithm``."""
@@ -240,7 +219,7 @@ def online_algorithm(
         options=options,
         optimize=optimize_online(learner),
         learner=learner,
-        graphs=graphs,
+        asks=frozenset({"batches"} if graphs else {"lists"}),
         order_matters=True,
         keeps_bounds=True,
         window=window,

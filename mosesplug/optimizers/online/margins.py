@@ -495,7 +495,7 @@ ALGORITHMS = (
         source="Crammer et al. 2006",
         options=MiraOptions,
         learner=mira_learner,
-        graphs="derivations",
+        graphs=True,
     ),
     online_algorithm(
         name="rm-pa",
@@ -503,7 +503,7 @@ ALGORITHMS = (
         source="Eidelman et al. 2013",
         options=RelativeMarginOptions,
         learner=rm_pa_learner,
-        graphs="derivations",
+        graphs=True,
     ),
     online_algorithm(
         name="rm-cp",
@@ -511,7 +511,7 @@ ALGORITHMS = (
         source="Eidelman et al. 2013",
         options=RmCpOptions,
         learner=rm_cp_learner,
-        graphs="derivations",
+        graphs=True,
     ),
     online_algorithm(
         name="arow",
@@ -519,6 +519,6 @@ ALGORITHMS = (
         source="Crammer et al. 2009; Chiang 2012",
         options=ArowOptions,
         learner=arow_learner,
-        graphs="derivations",
+        graphs=True,
     ),
 )

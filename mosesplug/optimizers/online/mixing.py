@@ -14,13 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.line_search.lists import (
-    Lines,
-    LineScratch,
-    LineSpace,
-    drop_empty_lists,
-    error_surfaces,
-)
+from mosesplug.optimizers.line_search.lists import Lines, LineSpace, drop_empty_lists
 from mosesplug.optimizers.line_search.space import IntervalChoice, best_point
 from mosesplug.optimizers.problem import Problem, corpus_score
 
@@ -140,8 +134,7 @@ def _best_rho(problem: Problem, old: NDArray[np.float64], mixed: NDArray[np.floa
     line = Lines(tuning_set.model_scores(direction), 1)
     intercepts = tuning_set.model_scores(old)
     space = LineSpace(offsets, line, intercepts, stats, problem.metric)
-    surfaces = error_surfaces(space, line, np.arange(1), intercepts, LineScratch.of(space, 1))
-    thresholds, scores = next(iter(surfaces))
+    thresholds, scores = next(space.along_lines(line, intercepts))
     furthest = _FURTHEST * max(1.0, float(np.abs(old).sum())) / length
     point = best_point(thresholds, scores, IntervalChoice(), furthest)
     return 1.0 if point is None else point.step

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from mosesplug.candidates import OracleUpdates
 from mosesplug.errors import UsageError
 from mosesplug.optimizers.costs import CostKind, Costs, Remembered
-from mosesplug.optimizers.derivations import OracleUpdates
 from mosesplug.options import Opt
 
 Averaging = Literal["last", "all", "best"]

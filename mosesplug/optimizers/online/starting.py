@@ -20,8 +20,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.candidates import LIST_SIZE
 from mosesplug.optimizers.batch.expected.coordinates import variance_in_lists
-from mosesplug.optimizers.derivations import LIST_SIZE
 from mosesplug.optimizers.online.averaging import mean_weights, restart_averaging
 from mosesplug.optimizers.online.learner import Learner, LearnerState
 from mosesplug.optimizers.online.options import OnlineOptions
@@ -77,9 +77,7 @@ def start_states(
         return [_resume(problem, initial, learner, copy_state(state)) for state in kept]
     scale = 1.0
     if options.start_spread and can_scale(problem):
-        lists, graphs = problem.tuning_set, problem.derivations
-        if graphs is not None:
-            lists = graphs.best_lists(initial, LIST_SIZE)
+        lists = problem.candidates.best_lists(initial, LIST_SIZE)
         scale = find_scale(lists, initial, options.start_spread)
     weights = initial * scale
     if problem.is_fixed is not None:

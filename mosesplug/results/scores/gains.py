@@ -138,7 +138,7 @@ def measure_fold_gains(data: LearningData, validation: CrossValidation) -> tuple
 
     Nothing is returned for search graphs.
     """
-    if data.problem.source is not None or data.problem.search is not None:
+    if "lists" not in data.problem.candidates.answers:
         return ()
     objective = WatchedMetric(data.problem.metric, data.problem.tuning_set.stats)
     metrics = (objective, *data.watched_metrics)

@@ -48,8 +48,7 @@ class ScoredSentences:
 
 def has_lists(result: OptimizeResult) -> bool:
     """Return whether weights were learned from n-best lists, not from search graphs."""
-    problem = result.data.problem
-    return problem.source is None and problem.search is None
+    return "lists" in result.data.problem.candidates.answers
 
 
 def find_learned(result: OptimizeResult) -> ScoredSentences:

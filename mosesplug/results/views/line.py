@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import DataError, UsageError, suggest
 from mosesplug.metrics.protocol import score_sentences
-from mosesplug.optimizers.line_search.shards import search_space
 from mosesplug.optimizers.problem import Problem
 from mosesplug.results.report.data import ErrorSurface
 from mosesplug.results.views.run import StoredRun
@@ -171,9 +170,9 @@ def _trace(
     active = direction != 0.0
     if not active.any():
         raise DataError("both iterations have the same weights: there is no line between them")
-    space = search_space(Problem(merged, run.metric, active=active), origin)
+    space = Problem(merged, run.metric).candidates.lines(active, origin)
     point = space.at(origin[active])
-    ((thresholds, scores),) = space.searcher(1).along(direction[active][np.newaxis], point)
+    ((thresholds, scores),) = space.along(direction[active][np.newaxis], point)
     # Drop empty intervals between thresholds that coincide.
     apart = np.diff(thresholds, append=np.inf) > _NARROWEST
     return LineSurface(

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.metrics.protocol import Metric
-from mosesplug.optimizers.line_search.shards import search_space
 from mosesplug.optimizers.oracles import corpus_oracles
 from mosesplug.optimizers.problem import Problem
 from mosesplug.results.choices.oracle_cache import OracleCache
@@ -102,11 +101,8 @@ def compute_error_surfaces(
     """
     n_dense = merged.space.n_dense
     active = np.arange(len(merged.space)) < n_dense
-    problem = Problem(merged, metric, active=active)
-    space = search_space(problem, weights)
-    found = space.searcher(n_dense).along_axes(
-        np.arange(n_dense, dtype=np.int64), space.at(weights[:n_dense])
-    )
+    space = Problem(merged, metric).candidates.lines(active, weights)
+    found = space.along_axes(np.arange(n_dense, dtype=np.int64), space.at(weights[:n_dense]))
     return tuple(
         _crop_surface(name, float(weight), np.array(thresholds), np.array(scores))
         for name, weight, (thresholds, scores) in zip(names, weights[:n_dense], found, strict=True)

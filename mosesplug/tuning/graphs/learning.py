@@ -40,7 +40,7 @@ def check_graphs(configuration: Configuration, algorithm: Algorithm) -> None:
     }
     reject_combinations("--forest", rejected)
     metric = configuration.metric
-    if algorithm.graphs == "search" and not metric.can_search_graphs:
+    if "updates" in algorithm.asks and not metric.can_search_graphs:
         raise UsageError(
             f"{algorithm.name} learns from search graphs by BLEU with case, not by"
             f" {metric.signature()}: leave out --forest (--hg-mira), or the other metric"

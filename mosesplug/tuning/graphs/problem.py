@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mosesplug.forest.derivations import GraphDerivations
-from mosesplug.forest.line_search.graph_space import graph_source
 from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
 from mosesplug.forest.oracles.hope_fear import GraphSearch
 from mosesplug.forest.search_graph import search_graph
@@ -33,22 +32,20 @@ def add_graphs(
         graphs: the graphs of each sentence; some may have none.
         references: ``[sentence][reference][word]``.
     """
-    if algorithm.graphs == "search":
-        filled = zip(graphs, references, strict=True)
-        found = [
-            search_graph(unite_graphs(each), ReferenceNgramTree.of(words))
-            for each, words in filled
-            if each
-        ]
-        return replace(problem, search=GraphSearch(found))
-    space, threads = problem.tuning_set.space, problem.threads
-    united = [[unite_graphs(each)] if each else [] for each in graphs]
-    source = graph_source(united, space, problem.metric, prepared, threads)
-    derivations = GraphDerivations(
-        tuple(each[0] for each in united if each),
-        tuple(words for each, words in zip(united, references, strict=True) if each),
-        source,
-        space,
-        threads,
-    )
-    return replace(problem, source=source, derivations=derivations)
+    if "updates" not in algorithm.asks:
+        derivations = GraphDerivations.of(
+            graphs,
+            references,
+            problem.tuning_set.space,
+            problem.metric,
+            prepared,
+            problem.threads,
+        )
+        return replace(problem, source=derivations)
+    filled = zip(graphs, references, strict=True)
+    searched = [
+        search_graph(unite_graphs(own), ReferenceNgramTree.of(words))
+        for own, words in filled
+        if own
+    ]
+    return replace(problem, source=GraphSearch(searched))

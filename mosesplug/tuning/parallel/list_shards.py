@@ -46,7 +46,7 @@ def open_list_shards(problem: Problem, sharding: Sharding) -> Iterator[ListShard
     Raises:
         UsageError: more shards than sentences, or no lists; or see ``open_places``.
     """
-    if problem.source is not None or problem.search is not None or problem.derivations is not None:
+    if "lists" not in problem.candidates.answers:
         raise UsageError("search graphs have no shards: learn from n-best lists, or without shards")
     lists = problem.tuning_set
     if lists.n_hyps == 0:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from mosesplug.arrays import Weights
 from mosesplug.errors import UsageError
 from mosesplug.optimizers import Optimizer
+from mosesplug.optimizers.list_candidates import Sharded
 from mosesplug.optimizers.online.algorithms import EpochOutcome, solve_in_epochs, weight_facts
 from mosesplug.optimizers.online.averaging import add_averaging, keep_zeros, mean_weights
 from mosesplug.optimizers.online.epochs import (
@@ -157,7 +158,8 @@ def optimize_sharded(
     """
     if optimizer.algorithm.maps_shards:
         with open_list_shards(problem, sharding) as list_shards:
-            problem = replace(problem, shards=list_shards)
+            source = Sharded(problem.tuning_set, problem.metric, list_shards)
+            problem = replace(problem, source=source)
             return optimizer.optimize(problem, initial, rng, progress)
     optimizer.learner()  # rejects other batch optimizers
     if problem.bounds is not None:

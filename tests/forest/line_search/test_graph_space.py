@@ -21,11 +21,13 @@ from mosesplug.forest import Hypergraph, viterbi
 from mosesplug.forest.line_search.graph_space import GraphSource, graph_source
 from mosesplug.forest.pruning import prune_to_edges
 from mosesplug.metrics import Metric, metric
-from mosesplug.optimizers.batch.mert.mert import mert
 from mosesplug.optimizers.batch.mert.options import MertOptions
 from mosesplug.optimizers.problem import Problem, corpus_score
+from mosesplug.optimizers.registry import algorithm
 from mosesplug.tuning_set import TuningSet
 from tests.forest.graphs import derivations, graph_of, graphs
+
+mert = algorithm("mert").optimize
 
 PER = metric("PER", "")
 SPACE = FeatureSpace.of_names(["A", "B"])
@@ -105,12 +107,11 @@ def test_the_score_along_a_line_is_that_of_all_derivations(
 ) -> None:
     source = source_of(text, tmp_path_factory.mktemp("graph"))
     every = EveryDerivation(text)
-    space = source.space(np.ones(2, np.bool_), np.zeros(2))
+    space = source.lines(np.ones(2, np.bool_), np.zeros(2))
     point = space.at(origin)
-    searcher = space.searcher(3)
     surfaces = [
-        *searcher.along_axes(np.array([1, 0]), point),
-        *searcher.along(direction[np.newaxis], point),
+        *space.along_axes(np.array([1, 0]), point),
+        *space.along(direction[np.newaxis], point),
     ]
     lines = [np.array([0.0, 1.0]), np.array([1.0, 0.0]), direction]
     for along, (thresholds, scores) in zip(lines, surfaces, strict=True):
@@ -149,7 +150,7 @@ def test_spread_is_that_of_all_derivations(
     for each in text:
         every = [way for nodes in each for way in derivations(nodes, len(nodes) - 1)]
         spreads.append(np.ptp([features for features, _ in every], axis=0))
-    space = source.space(np.ones(2, np.bool_), np.zeros(2))
+    space = source.lines(np.ones(2, np.bool_), np.zeros(2))
     np.testing.assert_allclose(space.spread, np.mean(spreads, axis=0))
 
 
@@ -181,9 +182,9 @@ def test_mert_is_never_worse_than_where_it_starts(
 def test_inactive_features_keep_their_weights(tmp_path: Path) -> None:
     nodes = [[Edge((b"w0",), 1, (1.0, 0.0)), Edge((b"w9",), 1, (0.0, 1.0))]]
     source = source_of([[nodes]], tmp_path)
-    space = source.space(np.array([True, False]), np.array([5.0, 2.0]))
+    space = source.lines(np.array([True, False]), np.array([5.0, 2.0]))
     np.testing.assert_array_equal(space.at(np.array([3.0])), [3.0, 2.0])
-    ((thresholds, scores),) = space.searcher(1).along_axes(np.array([0]), space.at(np.zeros(1)))
+    ((thresholds, scores),) = space.along_axes(np.array([0]), space.at(np.zeros(1)))
     np.testing.assert_allclose(thresholds, [2.0])
     assert scores[0] < scores[1]
 
@@ -208,11 +209,11 @@ def test_invalid_graphs_are_rejected(tmp_path: Path) -> None:
     nodes = [[Edge((b"a",), 1, (0.0, 0.0))]]
     nodes += [[Edge((head, head), 1, (0.0, 0.0))] for head in range(70)]
     source = graph_source([[graph], [graph_of(nodes, tmp_path)]], SPACE, PER, prepared, 1)
-    space = source.space(np.ones(2, np.bool_), np.zeros(2))
+    space = source.lines(np.ones(2, np.bool_), np.zeros(2))
     with pytest.raises(DataError, match=r"sentence 1: .*edges"):
         space.decode(space.at(np.ones(2)))
     with pytest.raises(DataError, match=r"sentence 1: .*edges"):
-        list(space.searcher(1).along_axes(np.array([0]), space.at(np.ones(2))))
+        list(space.along_axes(np.array([0]), space.at(np.ones(2))))
 
 
 class Recorded:
@@ -257,12 +258,12 @@ def test_scores_of_recorded_graphs_match_decoding(multi30k: Path) -> None:
     made = Recorded(multi30k, [0, 5, 17, 23, 42, 59], None)
     source = made.source(2)
     n = len(made.names)
-    space = source.space(np.ones(n, np.bool_), made.weights)
+    space = source.lines(np.ones(n, np.bool_), made.weights)
     rng = np.random.default_rng(5)
     directions = rng.normal(size=(3, n))
-    searcher, point = space.searcher(3), space.at(made.weights)
+    point = space.at(made.weights)
     axes = np.array([made.names.index("LM0"), made.names.index("WordPenalty0")])
-    surfaces = [*searcher.along_axes(axes, point), *searcher.along(directions, point)]
+    surfaces = [*space.along_axes(axes, point), *space.along(directions, point)]
     checked = 0
     for direction, (thresholds, scores) in zip(
         [*np.eye(n)[axes], *directions], surfaces, strict=True

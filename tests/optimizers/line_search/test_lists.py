@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mosesplug.optimizers.line_search.lists import LineScratch, error_surfaces, line_space
+from mosesplug.optimizers.line_search.lists import LineScratch
 from mosesplug.optimizers.line_search.space import IntervalChoice, LinePoint, best_point
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.tuning_set import SparseRows
-from tests.optimizers.problems import Accuracy, planted, tuning_set
+from tests.optimizers.problems import Accuracy, planted, space_of, tuning_set
 
 BEST = IntervalChoice()
 
@@ -29,10 +29,8 @@ def test_the_score_of_every_interval_matches_decoding(seed: int, integral: bool)
     problem = Problem(tuning_set(sizes, dense, rng.integers(0, 11, n_hyps)), Accuracy())
     origin = rng.standard_normal(3)
     directions = np.concatenate([np.eye(3), rng.standard_normal((2, 3))])
-    space = line_space(problem, origin)
-    surfaces = error_surfaces(
-        space, space.lines(directions), np.arange(5), space.at(origin), LineScratch.of(space, 5)
-    )
+    space = space_of(problem, origin)
+    surfaces = space.along(directions, space.at(origin))
     for direction, (thresholds, scores) in zip(directions, surfaces, strict=True):
         assert len(scores) == len(thresholds) + 1
         points = np.concatenate([[-1e3], thresholds, [1e3]])
@@ -48,16 +46,13 @@ def test_the_score_of_every_interval_matches_decoding(seed: int, integral: bool)
 
 def test_wanted_lines_only() -> None:
     problem, hidden = planted(1)
-    space = line_space(problem, hidden)
+    space = space_of(problem, hidden)
     intercepts = space.at(hidden)
-    scratch = LineScratch.of(space, 5)
     all_lines = [
         (thresholds.copy(), scores.copy())
-        for thresholds, scores in error_surfaces(
-            space, space.axes, np.arange(5), intercepts, scratch
-        )
+        for thresholds, scores in space.along_axes(np.arange(5), intercepts)
     ]
-    some = error_surfaces(space, space.axes, np.array([3, 1]), intercepts, scratch)
+    some = space.along_axes(np.array([3, 1]), intercepts)
     for (thresholds, scores), axis in zip(some, (3, 1), strict=True):
         np.testing.assert_array_equal(thresholds, all_lines[axis][0])
         np.testing.assert_array_equal(scores, all_lines[axis][1])
@@ -75,7 +70,7 @@ def test_inactive_and_sparse_features_share_in_the_model_score() -> None:
     expected = made.model_scores(weights)
     for active in ([True, False, False, False], [True, True, False, True], [False] * 3 + [True]):
         mask = np.array(active)
-        space = line_space(Problem(made, Accuracy(), active=mask), weights)
+        space = space_of(Problem(made, Accuracy(), active=mask), weights)
         np.testing.assert_allclose(space.at(weights[mask]), expected)
 
 
@@ -145,11 +140,9 @@ def test_no_point_of_a_line_beats_the_chosen_one(seed: int, quarters: bool) -> N
     dense[:, 0] = np.round(4 * dense[:, 0]) / 4 if quarters else dense[:, 0]  # parallel lines
     problem = Problem(tuning_set(sizes, dense, rng.integers(0, 11, n_hyps)), Accuracy())
     origin = rng.standard_normal(3)
-    space = line_space(problem, origin)
+    space = space_of(problem, origin)
     directions = np.concatenate([np.eye(3), rng.uniform(0.0, 1.0, (1, 3))])
-    surfaces = error_surfaces(
-        space, space.lines(directions), np.arange(4), space.at(origin), LineScratch.of(space, 4)
-    )
+    surfaces = space.along(directions, space.at(origin))
     heights = problem.tuning_set.model_scores(origin)
     for direction, (thresholds, scores) in zip(directions, surfaces, strict=True):
         slopes = problem.tuning_set.model_scores(direction)
@@ -183,11 +176,9 @@ def test_float_statistics_lose_nothing_along_a_line() -> None:
     stats = stats.astype(np.float32)
     problem = replace(problem, tuning_set=replace(made, stats=stats))
     origin = np.array([1.0, 0.5])
-    space = line_space(problem, origin)
+    space = space_of(problem, origin)
     intercepts = space.at(origin)
-    surfaces = error_surfaces(
-        space, space.axes, np.array([1]), intercepts, LineScratch.of(space, 1)
-    )
+    surfaces = space.along_axes(np.array([1]), intercepts)
     ((thresholds, scores),) = surfaces
     chosen = made.first_best(np.array([1.0, 0.5 + thresholds[-1] + 1.0]))
     exact = stats[chosen].astype(np.float64)
@@ -226,12 +217,10 @@ def test_room_for_thresholds_grows() -> None:
     slopes = np.arange(200.0)[:, None]  # points of a parabola: all of them are on the hull
     dense = np.concatenate([slopes, -(slopes**2)], axis=1)
     problem = Problem(tuning_set([200], dense, np.arange(200), possible=200), Accuracy())
-    space = line_space(problem, np.ones(2))
-    scratch = LineScratch.of(space, 2)
-    before = scratch.thresholds.shape[1]
+    space = space_of(problem, np.ones(2))
+    before = LineScratch.of(space, 1).thresholds.shape[1]
     origin = np.array([0.0, 1.0])
-    surfaces = error_surfaces(space, space.axes, np.array([0]), space.at(origin), scratch)
-    ((thresholds, scores),) = surfaces
+    ((thresholds, scores),) = space.along_axes(np.array([0]), space.at(origin))
     assert before < len(thresholds) == 199
     np.testing.assert_allclose(thresholds, np.arange(1.0, 399.0, 2.0))
     np.testing.assert_allclose(scores, np.arange(200) / 200)

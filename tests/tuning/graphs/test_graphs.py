@@ -24,7 +24,7 @@ from mosesplug.events import CommandStarted, Event, Note, PhaseStarted
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem, algorithm
-from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions, kbmira
+from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions
 from mosesplug.settings.decoding import GraphSettings
 from mosesplug.store import NBestStore, graph_writing
 from mosesplug.tuning import tune
@@ -239,7 +239,7 @@ def test_mira_gives_the_weights_of_moses(multi30k: Path, tmp_path: Path) -> None
         given = use_graphs(Problem(nothing, bleu), data, algorithm("kbmira"), store, (1,))
         initial = work.weights.vector(nothing.space, fixed)
     options = KbmiraOptions(epochs=3, shuffle=False)
-    found = kbmira(given, initial, np.random.default_rng(1), options)
+    found = algorithm("kbmira").optimize(given, initial, np.random.default_rng(1), options)
     expected = [
         float(line.split()[1])
         for line in (recorded / "kbmira.noshuffle.weights").read_text().splitlines()

@@ -19,8 +19,7 @@ from mosesplug.optimizers import Problem, Solution, algorithm, algorithms
 from mosesplug.optimizers.batch.mira.hypotheses import ListHypotheses
 from mosesplug.optimizers.batch.mira.kbmira import list_learner
 from mosesplug.optimizers.bounds import Bounds
-from mosesplug.optimizers.line_search.lists import line_space
-from mosesplug.optimizers.line_search.shards import search_space
+from mosesplug.optimizers.list_candidates import Sharded
 from mosesplug.optimizers.lists.shards import BLOCKS, SMALLEST_BLOCK, ListShard, split_into_blocks
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning.parallel import executors
@@ -34,7 +33,7 @@ from mosesplug.tuning.parallel.list_files import (
 from mosesplug.tuning.parallel.list_shards import divide_lists, open_list_shards
 from mosesplug.tuning.parallel.optimize import optimize_sharded
 from mosesplug.tuning_set import SparseRows
-from tests.optimizers.problems import planted, planted_for
+from tests.optimizers.problems import planted, planted_for, space_of
 
 BATCH = [each for each in algorithms().values() if each.maps_shards]
 START = np.array([0.3, -0.1, 0.2, 0.4, 0.1])
@@ -292,19 +291,20 @@ def test_a_worker_keeps_the_last_preparation_of_a_shard(tmp_path: Path) -> None:
 
 def test_the_space_of_shards_is_that_of_the_lists() -> None:
     problem = with_outside_scores(planted(19, n_sentences=24, noise=1.0)[0])
-    whole = line_space(problem, START)
+    whole = space_of(problem, START)
     with open_list_shards(problem, Sharding(4)) as shards:
-        space = search_space(replace(problem, shards=shards), START)
+        sharded = Sharded(problem.tuning_set, problem.metric, shards)
+        space = sharded.lines(problem.active_mask, START)
         assert space.spread.tobytes() == whole.spread.tobytes()
         directions = np.random.default_rng(2).standard_normal((3, 5))
         for weights in np.random.default_rng(3).standard_normal((6, 5)):
             here, there = whole.at(weights), space.at(weights)
             assert space.decode(there) == whole.decode(here)
             pairs = [
-                (space.searcher(5).along_axes(np.array([3, 1]), there),
-                 whole.searcher(5).along_axes(np.array([3, 1]), here)),
-                (space.searcher(3).along(directions, there),
-                 whole.searcher(5).along(directions, here)),
+                (space.along_axes(np.array([3, 1]), there),
+                 whole.along_axes(np.array([3, 1]), here)),
+                (space.along(directions, there),
+                 whole.along(directions, here)),
             ]  # fmt: skip
             for found, expected in pairs:
                 for one, two in zip(found, expected, strict=True):

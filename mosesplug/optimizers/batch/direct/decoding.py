@@ -18,8 +18,6 @@ from mosesplug.kernels import kernel
 from mosesplug.optimizers.line_search.lists import LineSpace
 from mosesplug.optimizers.lists.arrangement import add_scores, longest_sentence
 
-__all__ = ["PointDecoder"]
-
 Vector = NDArray[np.float64]
 
 

@@ -28,14 +28,10 @@ from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    check_weights,
-    no_progress,
     normalize,
 )
 from mosesplug.optimizers.registry import Algorithm
 from mosesplug.options import Opt
-
-__all__ = ["ALGORITHMS", "NelderMeadOptions", "nelder_mead"]
 
 
 @dataclass(frozen=True)
@@ -95,7 +91,7 @@ def nelder_mead(
     initial: NDArray[np.float64],
     rng: np.random.Generator,
     options: NelderMeadOptions,
-    progress: Progress = no_progress,
+    progress: Progress,
 ) -> Solution:
     """Tune the active weights for the corpus score of the 1-best hypotheses.
 
@@ -103,11 +99,11 @@ def nelder_mead(
     of random starts. ``rng`` draws the random starts and the orientation of simplexes.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``check_weights``), or only zero weights
+        OptimizerError: only zero weights
             were found.
     """
-    initial = normalize(problem, check_weights(problem, initial))
-    space = line_space(problem, initial)
+    initial = normalize(problem, initial)
+    space = line_space(problem.tuning_set, problem.metric, problem.active_mask, initial)
     settings = SimplexSettings(
         options.simplex_size,
         options.simplex_tolerance,

@@ -26,8 +26,6 @@ from numpy.typing import NDArray
 
 from mosesplug.optimizers.bounds import Bounds
 
-__all__ = ["Plane", "Search", "SimplexResult", "SimplexSettings", "run_together", "simplex_search"]
-
 Vector = NDArray[np.float64]
 Result = TypeVar("Result")
 

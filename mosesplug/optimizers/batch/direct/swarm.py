@@ -27,14 +27,10 @@ from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    check_weights,
-    no_progress,
     normalize,
 )
 from mosesplug.optimizers.registry import Algorithm
 from mosesplug.options import Opt
-
-__all__ = ["ALGORITHMS", "PsoOptions", "Swarm", "pso"]
 
 Vector = NDArray[np.float64]
 
@@ -157,7 +153,7 @@ def pso(
     initial: Vector,
     rng: np.random.Generator,
     options: PsoOptions,
-    progress: Progress = no_progress,
+    progress: Progress,
 ) -> Solution:
     """Tune the active weights for the corpus score of the 1-best hypotheses.
 
@@ -167,13 +163,13 @@ def pso(
 
     Raises:
         UsageError: an inertia of 1 or more, with which particles never converge.
-        OptimizerError: the problem cannot be tuned (see ``check_weights``), or only zero weights
+        OptimizerError: only zero weights
             were found.
     """
     if options.inertia >= 1.0:
         raise UsageError(f"inertia must be below 1, not {options.inertia:g}")
-    initial = normalize(problem, check_weights(problem, initial))
-    space = line_space(problem, initial)
+    initial = normalize(problem, initial)
+    space = line_space(problem.tuning_set, problem.metric, problem.active_mask, initial)
     decoder = PointDecoder(space, problem.threads)
     # A weight without effect keeps its scale, and all particles have the same value of it.
     matters = space.spread > 0.0

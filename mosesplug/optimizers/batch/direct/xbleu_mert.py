@@ -22,38 +22,25 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.candidates import Objective, Surface
 from mosesplug.errors import UsageError
 from mosesplug.optimizers.batch.expected import objectives
 from mosesplug.optimizers.batch.expected.coordinates import feature_variances, variance_in_lists
-from mosesplug.optimizers.batch.expected.objectives import Objective
-from mosesplug.optimizers.batch.expected.risk import require_bleu
 from mosesplug.optimizers.batch.mert.climb import FURTHEST
 from mosesplug.optimizers.batch.searches import make_solution, starting_points
-from mosesplug.optimizers.line_search.lists import (
-    Lines,
-    LineScratch,
-    LineSpace,
-    drop_empty_lists,
-    error_surfaces,
-)
+from mosesplug.optimizers.line_search.lists import Lines, LineSpace, drop_empty_lists
 from mosesplug.optimizers.line_search.regularized import LineMove, Regularizer, best_move
-from mosesplug.optimizers.line_search.space import Surface
 from mosesplug.optimizers.lists.arrangement import arrange
 from mosesplug.optimizers.lists.shards import WholeLists
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    activate_sparse,
-    check_weights,
-    no_progress,
     normalize,
 )
 from mosesplug.optimizers.registry import Algorithm
 from mosesplug.options import Opt
 from mosesplug.tuning_set import TuningSet
-
-__all__ = ["ALGORITHMS", "DirectionSpace", "XbleuMertOptions", "xbleu_mert"]
 
 Vector = NDArray[np.float64]
 
@@ -95,10 +82,7 @@ class DirectionSpace:
         columns = np.column_stack([self.at(direction) for direction in directions])
         slopes = np.empty(columns.size)
         arrange(self.space.offsets, columns, slopes)
-        lines = Lines(slopes, len(directions))
-        scratch = LineScratch.of(self.space, len(directions))
-        wanted = np.arange(len(directions))
-        return list(error_surfaces(self.space, lines, wanted, scores, scratch))
+        return list(self.space.along_lines(Lines(slopes, len(directions)), scores))
 
 
 SHARPNESSES = (1.0, 3.0, 10.0)
@@ -207,7 +191,7 @@ def xbleu_mert(
     initial: Vector,
     rng: np.random.Generator,
     options: XbleuMertOptions,
-    progress: Progress = no_progress,
+    progress: Progress,
 ) -> Solution:
     """Tune the active weights for the corpus score minus penalties.
 
@@ -216,12 +200,10 @@ def xbleu_mert(
 
     Raises:
         UsageError: the metric is not BLEU, or ``l2`` with initial weights that are all zero.
-        OptimizerError: the problem cannot be tuned (see ``check_weights``), or only zero weights
+        OptimizerError: only zero weights
             were found.
     """
-    require_bleu(problem, "xbleu-mert")
-    problem = activate_sparse(problem)
-    initial = normalize(problem, check_weights(problem, initial))
+    initial = normalize(problem, initial)
     if options.l2 > 0.0 and not initial.any():
         raise UsageError("l2 is a distance from the given weights, which are all zero")
     task = _task(problem, initial, options)

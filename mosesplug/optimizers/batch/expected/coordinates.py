@@ -14,12 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.derivations import LIST_SIZE
+from mosesplug.candidates import LIST_SIZE
 from mosesplug.optimizers.problem import Problem
 from mosesplug.optimizers.solvers.bounded import Box
 from mosesplug.tuning_set import TuningSet
-
-__all__ = ["Coordinates", "variance_in_lists"]
 
 Floats = NDArray[np.float64]
 
@@ -66,9 +64,8 @@ class Coordinates:
             initial: float64 ``[n_features]``.
             spread: the spread of the model scores at the start, more than 0.
         """
-        tuning_set, active = problem.tuning_set, problem.active_mask
-        if problem.derivations is not None:
-            tuning_set = problem.derivations.best_lists(initial, LIST_SIZE)
+        tuning_set = problem.candidates.best_lists(initial, LIST_SIZE)
+        active = problem.active_mask
         fixed = np.where(active, 0.0, initial)
         variances = feature_variances(tuning_set)[active]
         squares = np.append(

@@ -15,13 +15,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.candidates import Objective
 from mosesplug.optimizers.batch.expected.coordinates import Coordinates
-from mosesplug.optimizers.batch.expected.objectives import Objective, evaluate_scaled
+from mosesplug.optimizers.batch.expected.objectives import evaluate_scaled
 from mosesplug.optimizers.lists.scaled import Scaling
 from mosesplug.optimizers.solvers.bounded import minimize_in_box, minimize_in_box_with_l1
 from mosesplug.optimizers.solvers.quasi_newton import Minimum, minimize_smooth, minimize_with_l1
-
-__all__ = ["DescentSettings", "StageResult", "minimize_stage"]
 
 Floats = NDArray[np.float64]
 

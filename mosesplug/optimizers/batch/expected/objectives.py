@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.candidates import Objective
 from mosesplug.kernels import read_only
 from mosesplug.metrics.expected_bleu import expected_bleu
-from mosesplug.optimizers.derivations import Objective
 from mosesplug.optimizers.lists import block_kernels as kernels
 from mosesplug.optimizers.lists.blocks import (
     BlockedLists,
@@ -32,8 +32,6 @@ from mosesplug.optimizers.lists.blocks import (
     add_parts,
 )
 from mosesplug.optimizers.lists.shards import ListShard, ListShards
-
-__all__ = ["Objective", "evaluate_scaled", "risk", "softmax", "xbleu"]
 
 Floats = NDArray[np.float64]
 

@@ -12,39 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mosesplug.optimizers.batch.expected import objectives
+from mosesplug.arrays import Weights
 from mosesplug.optimizers.batch.expected.descent import DescentSettings
-from mosesplug.optimizers.batch.expected.objectives import Objective
-from mosesplug.optimizers.batch.expected.risk import (
-    LinearBleuOptions,
-    first_best_totals,
-    linearize,
-    require_bleu,
-    require_linear_gain,
-)
 from mosesplug.optimizers.batch.expected.stages import AnnealingStage, fit_stages
-from mosesplug.optimizers.costs import Costs, first_of_largest
-from mosesplug.optimizers.derivations import (
-    OracleUpdates,
-    choose_sentences,
-    count_reachable,
-    require_local,
-)
-from mosesplug.optimizers.problem import (
-    Problem,
-    Progress,
-    Solution,
-    activate_sparse,
-    check_weights,
-    list_shards,
-    no_progress,
-)
+from mosesplug.optimizers.problem import Problem, Progress, Solution
 from mosesplug.optimizers.registry import Algorithm
 from mosesplug.options import Opt
-
-__all__ = ["ALGORITHMS", "SoftmaxOptions", "softmax"]
 
 
 @dataclass(frozen=True)
@@ -123,29 +97,15 @@ class SoftmaxOptions:
 
 def softmax(
     problem: Problem,
-    initial: NDArray[np.float64],
+    initial: Weights,
     rng: np.random.Generator,
     options: SoftmaxOptions,
-    progress: Progress = no_progress,
+    progress: Progress,
 ) -> Solution:
     """Maximize the probability of oracles (survey, equations 20 and 21).
 
-    Where no active features are given, all are active, sparse ones too. Inactive weights keep their
-    values, and the others are found in proportion to them. Where every dense weight is active, the
-    result is divided by its L1 norm.
-
-    Args:
-        problem: hypotheses, metric and active features.
-        initial: float64 ``[n_features]``; the search starts in this direction.
-        rng: the random generator of the greedy search for oracles.
-        options: settings.
-        progress: called when the weights are found.
-
-    Raises:
-        OptimizerError: the problem cannot be tuned (see ``check_weights`` and ``fit_stages``).
+    ``rng`` is the random generator of the greedy search for oracles.
     """
-    problem = activate_sparse(problem)
-    initial = check_weights(problem, initial)
     settings = DescentSettings(
         l1=options.l1,
         l2=options.l2,
@@ -153,69 +113,18 @@ def softmax(
         iterations=options.iterations,
         tolerance=options.flatness,
     )
-    notes: tuple[str, ...] = ()
-    if problem.derivations is not None:
-        found = _graph_objective(problem, initial, options)
-        notes = count_reachable(problem.derivations, _updates(options))
-    else:
-        require_local(options.oracles)
-        found = objectives.softmax(list_shards(problem), *_oracles(problem, options, rng))
+    loss = problem.candidates.oracle_loss(
+        initial,
+        rng,
+        gain=options.oracle_gain,
+        oracles=options.oracles,
+        tolerance=options.oracle_tolerance,
+        margin=options.error_margin,
+    )
+    _, notes = problem.candidates.choose_sentences(options.oracles)
     once = (AnnealingStage(),)
-    solution = fit_stages(problem, initial, once, settings, lambda stage, now: found, progress)
+    solution = fit_stages(problem, initial, once, settings, lambda stage, now: loss, progress)
     return replace(solution, notes=notes)
-
-
-def _graph_objective(
-    problem: Problem, initial: NDArray[np.float64], options: SoftmaxOptions
-) -> Objective:
-    """Return the loss of all derivations of search graphs.
-
-    The gain is linear BLEU at the 1-best of the initial weights, times the number of sentences and
-    BLEU, which gives it the unit of a sentence's BLEU.
-
-    Raises:
-        UsageError: another gain of oracles, or a metric without BLEU statistics.
-        OptimizerError: references are the oracles, and no graph yields one.
-    """
-    require_linear_gain(options.oracle_gain, "oracle_gain")
-    require_bleu(problem, "softmax on search graphs")
-    graphs = problem.derivations
-    assert graphs is not None
-    totals = first_best_totals(problem, initial)
-    gains = linearize(totals, LinearBleuOptions())
-    unit = graphs.n_sentences * float(problem.metric.score(totals))
-    tolerance = None if options.oracles == "single" else options.oracle_tolerance
-    updates = _updates(options)
-    sentences, bold = choose_sentences(graphs, updates), updates != "local"
-    return graphs.softmax(gains.scale(unit), tolerance, options.error_margin, sentences, bold=bold)
-
-
-def _updates(options: SoftmaxOptions) -> OracleUpdates:
-    return options.oracles if options.oracles in ("bold", "hybrid") else "local"
-
-
-def _oracles(
-    problem: Problem, options: SoftmaxOptions, rng: np.random.Generator
-) -> tuple[NDArray[np.bool_], NDArray[np.float64] | None]:
-    """Return the oracles, bool ``[n_hyps]``, and the costs of the other hypotheses.
-
-    The costs are None if they have no weight. A corpus gain is the change in the score of all other
-    sentences' oracles, times the number of sentences; the largest gains make the sets that
-    ``corpus_oracles`` finds.
-    """
-    offsets = problem.tuning_set.offsets
-    gains = Costs(options.oracle_gain).gains(problem.tuning_set, problem.metric, {}, rng)
-    single = first_of_largest(offsets, gains)
-    widths = np.diff(offsets)
-    losses = np.repeat(gains[single], widths[widths > 0]) - gains
-    is_oracle = np.zeros(len(gains), dtype=np.bool_)
-    if options.oracles == "single":
-        is_oracle[single] = True
-    else:
-        is_oracle = losses <= options.oracle_tolerance
-    if options.error_margin == 0.0:
-        return is_oracle, None
-    return is_oracle, np.where(is_oracle, 0.0, options.error_margin * losses)
 
 
 ALGORITHMS = (
@@ -226,8 +135,7 @@ ALGORITHMS = (
         family="expectation",
         options=SoftmaxOptions,
         optimize=softmax,
-        graphs="derivations",
+        asks=frozenset({"expectations"}),
         keeps_bounds=True,
-        maps_shards=True,
     ),
 )

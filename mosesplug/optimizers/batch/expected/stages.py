@@ -20,10 +20,10 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.candidates import Objective
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.optimizers.batch.expected.coordinates import Coordinates
 from mosesplug.optimizers.batch.expected.descent import DescentSettings, minimize_stage
-from mosesplug.optimizers.batch.expected.objectives import Objective
 from mosesplug.optimizers.lists.scaled import Scaling
 from mosesplug.optimizers.problem import (
     Problem,
@@ -32,8 +32,6 @@ from mosesplug.optimizers.problem import (
     score_solution,
 )
 from mosesplug.options import Opt
-
-__all__ = ["AnnealingOptions", "AnnealingStage", "fit_stages"]
 
 Floats = NDArray[np.float64]
 

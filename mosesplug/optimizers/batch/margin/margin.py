@@ -38,22 +38,10 @@ from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    activate_sparse,
-    check_weights,
-    no_progress,
     score_solution,
 )
 from mosesplug.optimizers.registry import Algorithm
 from mosesplug.options import Opt
-
-__all__ = [
-    "ALGORITHMS",
-    "CuttingPlaneOptions",
-    "MarginOptions",
-    "cutting_plane",
-    "large_margin",
-    "ramp_loss",
-]
 
 Floats = NDArray[np.float64]
 
@@ -151,18 +139,16 @@ def large_margin(
     initial: Floats,
     rng: np.random.Generator,
     options: MarginOptions,
-    progress: Progress = no_progress,
+    progress: Progress,
 ) -> Solution:
     """Tune the active weights to large margins, by descent in the dual problem.
 
     See ``problem`` for the arguments. ``rng`` draws the order of visits and the greedy oracles.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``check_weights``), or the fitted weights
+        OptimizerError: the fitted weights
             are all zero.
     """
-    problem = activate_sparse(problem)
-    initial = check_weights(problem, initial)
     gains = options.gains(problem, initial, rng)
 
     def solver() -> _Solve:
@@ -194,11 +180,9 @@ def cutting_plane(
     initial: Floats,
     rng: np.random.Generator,
     options: CuttingPlaneOptions,
-    progress: Progress = no_progress,
+    progress: Progress,
 ) -> Solution:
     """Tune the active weights to large margins by cutting planes; as ``large_margin``."""
-    problem = activate_sparse(problem)
-    initial = check_weights(problem, initial)
     gains = options.gains(problem, initial, rng)
 
     def solver() -> _Solve:

@@ -13,8 +13,6 @@ from mosesplug.optimizers.lists.scaled import Scaling
 from mosesplug.optimizers.problem import Problem
 from mosesplug.options import Opt
 
-__all__ = ["GainOptions", "RegularizedOptions"]
-
 
 @dataclass(frozen=True)
 class GainOptions:

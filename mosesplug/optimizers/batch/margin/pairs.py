@@ -23,8 +23,6 @@ from mosesplug.optimizers.lists.scaled import ScaledLists
 from mosesplug.optimizers.oracles import OracleSets
 from mosesplug.optimizers.solvers.pair_descent import add_coefficients, descend_pairs, start_descent
 
-__all__ = ["PairsLoss", "solve_pairs"]
-
 Floats = NDArray[np.float64]
 
 _SWEEPS = 20

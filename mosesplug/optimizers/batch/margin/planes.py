@@ -22,8 +22,6 @@ from mosesplug.optimizers.batch.margin.worst import BestWeights, WorstLoss, dual
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.solvers.qp import EXCHANGES, solve_groups
 
-__all__ = ["Planes", "solve_n_slack", "solve_one_slack"]
-
 Floats = NDArray[np.float64]
 
 _IDLE = 50

@@ -43,16 +43,11 @@ from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    activate_sparse,
-    check_weights,
     corpus_score,
-    no_progress,
     score_solution,
 )
 from mosesplug.optimizers.registry import Algorithm
 from mosesplug.options import Opt
-
-__all__ = ["ALGORITHMS", "Ramp", "RampionOptions", "rampion", "take_ramp_steps"]
 
 Floats = NDArray[np.float64]
 
@@ -171,7 +166,7 @@ def rampion(
     initial: Floats,
     rng: np.random.Generator,
     options: RampionOptions,
-    progress: Progress = no_progress,
+    progress: Progress,
 ) -> Solution:
     """Tune the active weights to the least ramp loss near the run's first ones.
 
@@ -181,7 +176,7 @@ def rampion(
     greedy oracles.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``check_weights``), the weights overflow,
+        OptimizerError: the weights overflow,
             or they are all zero.
         UsageError: ``cost_scale`` is 0.
     """
@@ -189,8 +184,6 @@ def rampion(
         raise UsageError(
             "cost_scale must be above 0: without costs, hope, fear and 1-best are the same"
         )
-    problem = activate_sparse(problem)
-    initial = check_weights(problem, initial)
     center = initial if problem.center is None else problem.center
     initial, center = (
         _scale_start(problem, each, options.start_norm) for each in (initial, center)

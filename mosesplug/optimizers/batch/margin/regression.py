@@ -39,16 +39,11 @@ from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    activate_sparse,
-    check_weights,
-    no_progress,
     score_solution,
 )
 from mosesplug.optimizers.registry import Algorithm
 from mosesplug.optimizers.solvers.bounded import Box, minimize_in_box
 from mosesplug.options import Opt, same_as
-
-__all__ = ["ALGORITHMS", "Contrast", "RegressionOptions", "fit_differences", "regression"]
 
 Floats = NDArray[np.float64]
 
@@ -206,18 +201,16 @@ def regression(
     initial: Floats,
     rng: np.random.Generator,
     options: RegressionOptions,
-    progress: Progress = no_progress,
+    progress: Progress,
 ) -> Solution:
     """Tune the active weights so that model scores differ as gains do.
 
     See ``problem`` for the arguments. ``rng`` draws the pairs and the greedy oracles.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``check_weights``), no two hypotheses of a
+        OptimizerError: no two hypotheses of a
             sentence differ enough, or the fitted weights are all zero.
     """
-    problem = activate_sparse(problem)
-    initial = check_weights(problem, initial)
     gains = options.gains(problem, initial, rng)
     lists = scale_lists(problem, initial, options.scaling)
     contrast, n_examples = _contrast(lists, gains, rng, options)

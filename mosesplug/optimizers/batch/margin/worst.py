@@ -33,14 +33,6 @@ from mosesplug.optimizers.lists.oracle_pairs import (
 )
 from mosesplug.optimizers.lists.scaled import ScaledLists
 
-__all__ = [
-    "BestWeights",
-    "WorstLoss",
-    "dual_bound",
-    "solve_dual",
-    "visit_all",
-]
-
 Floats = NDArray[np.float64]
 
 _INNER = 10

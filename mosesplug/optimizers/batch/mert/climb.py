@@ -18,27 +18,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.candidates import SearchSpace, Surface
 from mosesplug.optimizers.bounds import Bounds
 from mosesplug.optimizers.line_search.regularized import Regularizer, best_move
-from mosesplug.optimizers.line_search.space import (
-    IntervalChoice,
-    LineSearcher,
-    SearchSpace,
-    Surface,
-    best_point,
-)
-
-__all__ = [
-    "NEAR",
-    "RADII",
-    "Climb",
-    "ClimbSettings",
-    "climb_axes",
-    "climb_from_perturbation",
-    "climb_random_directions",
-    "make_positive",
-    "try_random_point",
-]
+from mosesplug.optimizers.line_search.space import IntervalChoice, best_point
 
 FURTHEST = 1000.0
 """Longest step, relative to the L1 norms of weights and direction: beyond it the other weights are
@@ -198,8 +181,7 @@ def climb_axes(
 
     The climb ends with a round that gains at most the tolerance.
     """
-    n_axes, n_random = len(start), settings.random_directions
-    searcher = space.searcher(max(n_axes, n_random))
+    n_axes = len(start)
     place = _Place.start(space, start, settings)
     start_score = place.score
     moved_along, rounds = -1, 0
@@ -207,8 +189,8 @@ def climb_axes(
         rounds += 1
         # The axis of the last move is the same line again, with the same best point.
         wanted = np.flatnonzero(np.arange(n_axes) != moved_along)
-        steps = _axis_steps(searcher, wanted, place, settings)
-        steps += _random_steps(searcher, rng, place, settings)
+        steps = _axis_steps(space, wanted, place, settings)
+        steps += _random_steps(space, rng, place, settings)
         if not steps:
             break
         best = max(steps, key=lambda step: step.value)
@@ -228,14 +210,13 @@ def climb_random_directions(
 ) -> Climb:
     """Search random directions until ``random_directions`` in a row gain nothing."""
     one_direction = replace(settings, random_directions=1)
-    searcher = space.searcher(1)
     place = _Place.start(space, start, settings)
     start_score = place.score
     idle = rounds = 0
     while idle < settings.random_directions:
         rounds += 1
         idle += 1
-        for step in _random_steps(searcher, rng, place, one_direction):
+        for step in _random_steps(space, rng, place, one_direction):
             moved = place.follow(space, step, settings)
             if moved is not None:
                 idle = 0 if moved.value - place.value > settings.tolerance else idle
@@ -262,7 +243,6 @@ def climb_from_perturbation(
     contribution = np.abs(start * spread).mean()
     noise = rng.standard_normal(len(start)) * radius * contribution
     perturbed = start + np.divide(noise, spread, out=np.zeros_like(noise), where=spread > 0.0)
-    searcher = space.searcher(1)
     start_score = _Place.start(space, start, settings).score
     place = _Place.start(space, settings.place(perturbed), settings)
     rounds = moves = 0
@@ -274,7 +254,7 @@ def climb_from_perturbation(
             if searched[axis] == moves:
                 continue  # the same line again, with the same best point
             wanted = np.array([axis], dtype=np.int64)
-            for step in _axis_steps(searcher, wanted, place, settings):
+            for step in _axis_steps(space, wanted, place, settings):
                 moved = place.follow(space, step, settings)
                 if moved is not None:
                     place = moved
@@ -311,15 +291,15 @@ def _room(
 
 
 def _axis_steps(
-    searcher: LineSearcher, wanted: NDArray[np.int64], place: _Place, settings: ClimbSettings
+    space: SearchSpace, wanted: NDArray[np.int64], place: _Place, settings: ClimbSettings
 ) -> list[_Step]:
     """Return the best points along the wanted axes, whose numbers are the lines'."""
-    surfaces = searcher.along_axes(wanted, place.point)
+    surfaces = space.along_axes(wanted, place.point)
     return _steps(surfaces, np.eye(len(place.weights))[wanted], wanted, place, settings)
 
 
 def _random_steps(
-    searcher: LineSearcher, rng: np.random.Generator, place: _Place, settings: ClimbSettings
+    space: SearchSpace, rng: np.random.Generator, place: _Place, settings: ClimbSettings
 ) -> list[_Step]:
     """Return the best points along new random directions; their line numbers are -1."""
     if not settings.random_directions:
@@ -332,7 +312,7 @@ def _random_steps(
     directions = directions[np.abs(directions).sum(axis=1) > 0.0]
     if not len(directions):
         return []
-    surfaces = searcher.along(directions, place.point)
+    surfaces = space.along(directions, place.point)
     return _steps(surfaces, directions, np.full(len(directions), -1), place, settings)
 
 

@@ -14,11 +14,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.derivations import LIST_SIZE
+from mosesplug.candidates import LIST_SIZE
 from mosesplug.optimizers.problem import Problem, Progress, Solution
 from mosesplug.tuning_set import SparseRows, TuningSet
-
-__all__ = ["ROUNDS", "merge_lists", "search_lists_first"]
 
 Search = Callable[[Problem, NDArray[np.float64], Progress], Solution]
 
@@ -37,7 +35,7 @@ def search_lists_first(
     """Search lists of the graphs, then climb on the graphs from the best weights.
 
     Args:
-        problem: with source and derivations.
+        problem: with search graphs.
         initial: float64 ``[n_features]``, checked and normalized.
         tolerance: smallest gain of score in the graphs that continues the searches of lists.
         search: searches lists with restarts.
@@ -47,12 +45,10 @@ def search_lists_first(
     Returns:
         The weights of the climb with their score in the graphs, and the climbs of all searches.
     """
-    source, graphs = problem.source, problem.derivations
-    assert source is not None
-    assert graphs is not None
-    best, score = initial, source.score(initial)
+    graphs = problem.candidates
+    best, score = initial, graphs.score(initial)
     parts, history = [graphs.best_lists(initial, LIST_SIZE)], []
-    listed = replace(problem, source=None, derivations=None, grows=True)
+    listed = replace(problem, source=None, grows=True)
     for number in range(1, ROUNDS + 1):
 
         def told(done: int, total: int, what: str, number: int = number) -> None:
@@ -60,7 +56,7 @@ def search_lists_first(
 
         found = search(replace(listed, tuning_set=merge_lists(parts)), best, told)
         history += [{**step, "searched": "lists"} for step in found.history]
-        now = source.score(found.weights)
+        now = graphs.score(found.weights)
         gain = now - score
         if gain >= 0.0:  # in a tie, those that suit the lists
             best, score = found.weights, now

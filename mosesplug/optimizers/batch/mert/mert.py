@@ -17,6 +17,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.candidates import SearchSpace
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.batch.mert.climb import (
     NEAR,
@@ -38,19 +39,14 @@ from mosesplug.optimizers.batch.searches import (
     starting_points,
 )
 from mosesplug.optimizers.line_search.regularized import Regularizer
-from mosesplug.optimizers.line_search.shards import search_space
-from mosesplug.optimizers.line_search.space import IntervalChoice, SearchSpace
+from mosesplug.optimizers.line_search.space import IntervalChoice
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    check_weights,
-    no_progress,
     normalize,
 )
 from mosesplug.optimizers.registry import Algorithm
-
-__all__ = ["ALGORITHMS", "mert"]
 
 CLIMBS: Mapping[str, ClimbFunction] = MappingProxyType(
     {
@@ -101,7 +97,7 @@ def mert(
     initial: NDArray[np.float64],
     rng: np.random.Generator,
     options: MertOptions,
-    progress: Progress = no_progress,
+    progress: Progress,
 ) -> Solution:
     """Tune the active weights for the corpus score of the 1-best hypotheses.
 
@@ -113,24 +109,28 @@ def mert(
     and perturbations are moved into them.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``check_weights``), or only zero weights
+        OptimizerError: only zero weights
             were found.
     """
-    initial = normalize(problem, check_weights(problem, initial))
-    if problem.derivations is not None and options.graph_search == "lists":
+    initial = normalize(problem, initial)
+    candidates = problem.candidates
+    takes_lists = not _has_lists(problem) and "batches" in candidates.answers
+    if takes_lists and options.graph_search == "lists":
         once = replace(options, restarts=0, polish=0, graph_search="graphs")
         return search_lists_first(
             problem,
             initial,
             options.tolerance,
-            lambda lists, start, told: mert(lists, start, rng, options, told),
-            lambda graphs, start, told: mert(replace(graphs, starts=()), start, rng, once, told),
+            lambda lists, start, told: MERT.optimize(lists, start, rng, options, told),
+            lambda graphs, start, told: MERT.optimize(
+                replace(graphs, starts=()), start, rng, once, told
+            ),
             progress,
         )
     active = problem.active_mask
     if problem.positive is not None and (problem.positive & ~active & (initial <= 0.0)).any():
         raise OptimizerError("a weight that must be positive is fixed at 0 or below")
-    space = search_space(problem, initial)
+    space = candidates.lines(active, initial)
     settings = _settings(problem, options, _regularizer(problem, initial, space, options))
     given, random = starting_points(problem, initial, rng, options.restarts)
     given = [make_positive(start, settings.positive) for start in given]
@@ -213,7 +213,8 @@ def _sample_space(
     sample = lists.take_sentences(np.arange(0, len(lists.sentence_ids), SAMPLED))
     if sample.n_hyps == 0:
         return None
-    return search_space(replace(problem, tuning_set=sample, shards=None), initial)
+    sampled = replace(problem, tuning_set=sample, source=None)
+    return sampled.candidates.lines(problem.active_mask, initial)
 
 
 def _choose_starts(
@@ -228,14 +229,18 @@ def _choose_starts(
     return [starts[number] for number in sorted(best.tolist())]
 
 
+def _has_lists(problem: Problem) -> bool:
+    return "lists" in problem.candidates.answers
+
+
 def _has_many_sentences(problem: Problem) -> bool:
     """Return whether there are lists of ``MANY_SENTENCES`` or more."""
-    return problem.source is None and len(problem.tuning_set.sentence_ids) >= MANY_SENTENCES
+    return _has_lists(problem) and len(problem.tuning_set.sentence_ids) >= MANY_SENTENCES
 
 
 def _is_small(problem: Problem, options: MertOptions) -> bool:
     """Return whether restarts go on until several find the best score."""
-    if problem.source is not None or problem.grows:
+    if not _has_lists(problem) or problem.grows:
         return False
     if options.method != "powell" or not options.polish:
         return False
@@ -326,21 +331,20 @@ def _history(climbs: list[Climb], n_starts: int) -> tuple[Mapping[str, object], 
     )
 
 
-ALGORITHMS = (
-    Algorithm(
-        name="mert",
-        summary="Find the metric's optimum along lines, exactly.",
-        source="Och 2003",
-        family="Moses",
-        options=MertOptions,
-        optimize=mert,
-        graphs="source",
-        restarts=True,
-        tunes_sparse=False,
-        keeps_bounds=True,
-        maps_shards=True,
-        # With 20, results of seeds differ two to three times as much, and are no better on average.
-        tune_options=MappingProxyType({"restarts": 0}),
-        tune_options_with="method=powell",
-    ),
+MERT = Algorithm(
+    name="mert",
+    summary="Find the metric's optimum along lines, exactly.",
+    source="Och 2003",
+    family="Moses",
+    options=MertOptions,
+    optimize=mert,
+    asks=frozenset({"lines"}),
+    restarts=True,
+    tunes_sparse=False,
+    keeps_bounds=True,
+    # With 20, results of seeds differ two to three times as much, and are no better on average.
+    tune_options=MappingProxyType({"restarts": 0}),
+    tune_options_with="method=powell",
 )
+
+ALGORITHMS = (MERT,)

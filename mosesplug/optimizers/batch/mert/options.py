@@ -7,8 +7,6 @@ from typing import Annotated, Literal
 
 from mosesplug.options import Opt
 
-__all__ = ["MertOptions"]
-
 
 @dataclass(frozen=True)
 class MertOptions:

@@ -23,7 +23,6 @@ from mosesplug.optimizers.batch.mira.kernels import (
 from mosesplug.optimizers.batch.mira.search import (
     HopeFearSearch,
     SearchHypothesis,
-    first_best_bleu,
 )
 from mosesplug.optimizers.lists.single_precision import mira_lists
 from mosesplug.tuning_set import TuningSet
@@ -186,7 +185,7 @@ class GraphHypotheses:
 
     def score(self, weights: SingleWeights) -> float:
         """Return BLEU of the 1-best at ``weights``."""
-        return first_best_bleu(self.search, weights)
+        return self.search.score(weights)
 
 
 def subtract_features(

@@ -25,7 +25,7 @@ import copy
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,7 @@ from mosesplug.optimizers.batch.mira.kernels import (
 )
 from mosesplug.optimizers.batch.mira.search import N_STATISTICS, HopeFearSearch
 from mosesplug.optimizers.bounds import Bounds
+from mosesplug.optimizers.list_candidates import Sharded
 from mosesplug.optimizers.lists.shards import ListShard, ListShards
 from mosesplug.optimizers.problem import (
     Problem,
@@ -56,7 +57,6 @@ from mosesplug.optimizers.problem import (
     Solution,
     activate_sparse,
     check_weights,
-    no_progress,
     score_solution,
 )
 from mosesplug.optimizers.registry import Algorithm
@@ -365,7 +365,7 @@ def kbmira(
     initial: Weights,
     rng: np.random.Generator,
     options: KbmiraOptions,
-    progress: Progress = no_progress,
+    progress: Progress,
 ) -> Solution:
     """Tune the active weights, sparse ones too, by k-best MIRA.
 
@@ -374,11 +374,9 @@ def kbmira(
     tie.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``check_weights``), search graphs with a
-            metric other than BLEU, or the weights overflow or become all zero.
+        OptimizerError: search graphs with a metric other than BLEU, or the weights overflow or
+            become all zero.
     """
-    problem = activate_sparse(problem)
-    initial = check_weights(problem, initial)
     learner = _make_learner(problem, initial, options)
     numbers = np.arange(learner.n_sentences)
 
@@ -405,10 +403,11 @@ def _make_learner(
     problem: Problem, initial: Weights, options: KbmiraOptions
 ) -> MiraLearner | ShardedMiraLearner:
     """Return the learner of a problem and weights that were checked."""
-    metric, search = problem.metric, problem.search
+    metric, candidates = problem.metric, problem.candidates
     settings = make_settings(options, problem.active_mask, problem.bounds)
     state = start_state(_single_weights(problem, initial), metric.n_statistics)
-    if search is not None:
+    if "lists" not in candidates.answers:
+        search = cast(HopeFearSearch, candidates)
         if not metric.has_bleu_statistics:
             raise OptimizerError(
                 f"hope and fear are searched for by BLEU only, not by {metric.name}: learn from"
@@ -418,8 +417,8 @@ def _make_learner(
             search = search.widen(options.graph_beam)
         n_dense = problem.tuning_set.space.n_dense
         return MiraLearner(GraphHypotheses(search, n_dense), settings, state)
-    if problem.shards is not None:
-        return ShardedMiraLearner(problem.shards, metric, settings, state)
+    if isinstance(candidates, Sharded):
+        return ShardedMiraLearner(candidates.shards, metric, settings, state)
     return MiraLearner(ListHypotheses(problem.tuning_set, metric), settings, state)
 
 
@@ -431,9 +430,8 @@ ALGORITHMS = (
         family="Moses",
         options=KbmiraOptions,
         optimize=kbmira,
-        graphs="search",
+        asks=frozenset({"updates"}),
         order_matters=True,
         keeps_bounds=True,
-        maps_shards=True,
     ),
 )

@@ -1,7 +1,7 @@
 """The protocol by which batch MIRA searches hypotheses that are not lists.
 
 A search graph has more hypotheses than can be listed. It can find the model's best one, and hope
-and fear (Chiang 2012). ``Problem.search`` holds such a search.
+and fear (Chiang 2012). ``forest.oracles.hope_fear.GraphSearch`` is such a search.
 """
 
 from __future__ import annotations
@@ -10,17 +10,6 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-from mosesplug.metrics.sentence_bleu import single_bleu
-
-__all__ = [
-    "N_STATISTICS",
-    "HopeAndFear",
-    "HopeFearSearch",
-    "SearchHypothesis",
-    "first_best_bleu",
-    "first_best_statistics",
-]
 
 N_STATISTICS = 9
 """Number of statistics of ``metrics.Bleu``, the metric of searches."""
@@ -79,23 +68,11 @@ class HopeFearSearch(Protocol):
     ) -> HopeAndFear:
         """Return hope and fear at float32 weights and a float32 ``[9]`` background."""
 
+    def score(self, weights: NDArray[np.floating]) -> float:
+        """Return BLEU of the 1-best hypotheses."""
+
     def model_best(self, sentence: int, weights: NDArray[np.float32]) -> SearchHypothesis:
         """Return the hypothesis of the highest model score."""
 
     def widen(self, beam: int) -> HopeFearSearch:
         """Return a search that keeps ``beam`` partial hypotheses where this one keeps one."""
-
-
-def first_best_bleu(search: HopeFearSearch, weights: NDArray[np.float32]) -> float:
-    """Return BLEU of the 1-best hypotheses at ``weights``, float32 ``[n_features]``."""
-    return float(single_bleu(first_best_statistics(search, weights)))
-
-
-def first_best_statistics(
-    search: HopeFearSearch, weights: NDArray[np.float32]
-) -> NDArray[np.float32]:
-    """Return their summed statistics, float32 ``[9]``."""
-    totals = np.zeros(N_STATISTICS, dtype=np.float32)
-    for sentence in range(search.n_sentences):
-        totals += search.model_best(sentence, weights).statistics
-    return totals

@@ -28,8 +28,6 @@ from mosesplug.optimizers.batch.ranking.hinge import HingeLosses
 from mosesplug.optimizers.batch.ranking.linear import LossCurve, ScoreLoss
 from mosesplug.optimizers.lists.arrangement import longest_sentence
 
-__all__ = ["AllPairs", "all_pairs", "all_pairs_hinge", "squared_hinge"]
-
 
 def sort_lists(offsets: NDArray[np.int64], scores: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return the rows of every sentence by ascending score, int64 ``[n_hyps]``."""

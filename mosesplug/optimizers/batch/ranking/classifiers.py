@@ -23,8 +23,6 @@ from mosesplug.optimizers.problem import Problem
 from mosesplug.optimizers.solvers.bounded import Box
 from mosesplug.options import Opt
 
-__all__ = ["ClassifierOptions", "describe_fit", "fit_pairs"]
-
 Floats = NDArray[np.float64]
 
 

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from mosesplug.optimizers.batch.ranking.pairs import Draw, PairRule
 from mosesplug.options import Opt
 
-__all__ = ["ConstraintOptions"]
-
 Floats = NDArray[np.float64]
 
 _FINE = 1 << 30

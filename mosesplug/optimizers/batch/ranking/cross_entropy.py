@@ -38,25 +38,12 @@ from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    activate_sparse,
-    check_weights,
-    no_progress,
     score_solution,
     sentence_scores,
 )
 from mosesplug.optimizers.registry import Algorithm
 from mosesplug.optimizers.solvers.bounded import Box
 from mosesplug.options import Opt
-
-__all__ = [
-    "ALGORITHMS",
-    "CrossEntropyOptions",
-    "cross_entropy",
-    "cross_entropy_loss",
-    "discounted_shares",
-    "exponential_shares",
-    "metric_distributions",
-]
 
 Floats = NDArray[np.float64]
 
@@ -125,7 +112,7 @@ def cross_entropy(
     initial: Floats,
     rng: np.random.Generator,
     options: CrossEntropyOptions,
-    progress: Progress = no_progress,
+    progress: Progress,
 ) -> Solution:
     """Tune the active weights so that the model's distribution is like the metric's.
 
@@ -133,11 +120,9 @@ def cross_entropy(
     weights only where they are inactive.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``check_weights``), no hypothesis has a
+        OptimizerError: no hypothesis has a
             gain above 0, or the fitted weights are all zero.
     """
-    problem = activate_sparse(problem)
-    initial = check_weights(problem, initial)
     offsets = problem.tuning_set.offsets
     gains = sentence_scores(problem, options.sentence_bleu)
     if options.distribution == "exponential":

@@ -35,8 +35,6 @@ from mosesplug.optimizers.batch.ranking.linear import (
 )
 from mosesplug.optimizers.solvers.bounded import Box
 
-__all__ = ["HingeFit", "HingeLosses", "fit_hinge", "minimize_hinge"]
-
 Floats = NDArray[np.float64]
 
 _WIDEST = 2.0

@@ -24,18 +24,6 @@ from mosesplug.optimizers.problem import Problem
 from mosesplug.optimizers.solvers.bounded import Box, minimize_in_box
 from mosesplug.tuning_set import TuningSet
 
-__all__ = [
-    "FeatureMoments",
-    "FeatureUnits",
-    "LossCurve",
-    "ScoreLoss",
-    "compute_moments",
-    "feature_rows",
-    "fit_score_loss",
-    "minimize_score_loss",
-    "scale_list_sums",
-]
-
 Floats = NDArray[np.float64]
 
 _BLOCK = 256

@@ -24,8 +24,6 @@ from mosesplug.optimizers.batch.fits import WeightFit
 from mosesplug.optimizers.solvers.bounded import Box, minimize_in_box
 from mosesplug.optimizers.solvers.quasi_newton import Minimum, minimize_smooth
 
-__all__ = ["fit_logistic", "logistic_loss"]
-
 _MEMORY = 20
 """Steps that estimate the curvature."""
 

@@ -20,8 +20,6 @@ from mosesplug.tuning_set import SparseRows, TuningSet
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Draw", "PairRule", "PairSampling", "RankedPairs", "differences", "sample_pairs"]
-
 Draw = Callable[[int, int], NDArray[np.int64]]
 """``draw(top, count)`` returns ``count`` random numbers from 0 to ``top - 1``, int64."""
 

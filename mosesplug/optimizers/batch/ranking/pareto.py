@@ -34,17 +34,12 @@ from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    activate_sparse,
-    check_weights,
     corpus_score,
-    no_progress,
     normalize,
     sentence_scores,
 )
 from mosesplug.optimizers.registry import Algorithm
 from mosesplug.options import Opt
-
-__all__ = ["ALGORITHMS", "ParetoOptions", "pareto", "pareto_fronts"]
 
 Floats = NDArray[np.float64]
 
@@ -101,7 +96,7 @@ def pareto(
     initial: Floats,
     rng: np.random.Generator,
     options: ParetoOptions,
-    progress: Progress = no_progress,
+    progress: Progress,
 ) -> Solution:
     """Tune the weights so that Pareto-optimal hypotheses score above dominated ones.
 
@@ -115,11 +110,9 @@ def pareto(
         whether no other draw dominates it.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``check_weights``), no list has a dominated
+        OptimizerError: no list has a dominated
             hypothesis, or the fitted weights are all zero.
     """
-    problem = activate_sparse(problem)
-    initial = check_weights(problem, initial)
     tuning_set, parts = problem.tuning_set, _parts(problem)
     scores = [sentence_scores(part, options.sentence_bleu) for part in parts]
     fronts = pareto_fronts(tuning_set.offsets, np.column_stack(scores))

@@ -16,8 +16,6 @@ from mosesplug.kernels import kernel
 from mosesplug.optimizers.batch.fits import WeightFit
 from mosesplug.optimizers.solvers.bounded import Box
 
-__all__ = ["fit_perceptron"]
-
 Floats = NDArray[np.float64]
 
 

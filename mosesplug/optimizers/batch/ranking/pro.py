@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError, UsageError
-from mosesplug.optimizers.batch.mert.mert import mert
+from mosesplug.optimizers.batch.mert.mert import MERT
 from mosesplug.optimizers.batch.mert.options import MertOptions
 from mosesplug.optimizers.batch.ranking.classifiers import (
     ClassifierOptions,
@@ -29,8 +29,6 @@ from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    activate_sparse,
-    check_weights,
     corpus_score,
     no_progress,
     normalize,
@@ -39,8 +37,6 @@ from mosesplug.optimizers.problem import (
 )
 from mosesplug.optimizers.registry import Algorithm
 from mosesplug.options import Opt
-
-__all__ = ["ALGORITHMS", "ProMertOptions", "ProOptions", "pro", "pro_mert"]
 
 _FACTOR = "SparseFactor"
 """The dense feature that replaces the sparse ones in MERT: their score."""
@@ -91,7 +87,7 @@ def pro(
     initial: NDArray[np.float64],
     rng: np.random.Generator,
     options: ProOptions,
-    progress: Progress = no_progress,
+    progress: Progress,
 ) -> Solution:
     """Tune the active weights so that the better hypotheses of pairs score higher.
 
@@ -101,12 +97,10 @@ def pro(
     metric of the sentence.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``check_weights``), or no two hypotheses of
+        OptimizerError: no two hypotheses of
             a sentence differ enough in score and in features.
         UsageError: ``smooth_brevity_penalty`` with a metric that has none.
     """
-    problem = activate_sparse(problem)
-    initial = check_weights(problem, initial)
     tuning_set = problem.tuning_set
     if options.smooth_brevity_penalty and not problem.metric.has_smoothing:
         raise UsageError(
@@ -145,7 +139,7 @@ def pro_mert(
     initial: NDArray[np.float64],
     rng: np.random.Generator,
     options: ProMertOptions,
-    progress: Progress = no_progress,
+    progress: Progress,
 ) -> Solution:
     """Run MERT with PRO's weights as a further start.
 
@@ -157,20 +151,19 @@ def pro_mert(
     Raises:
         OptimizerError, UsageError: as ``pro`` and ``mert``.
     """
-    problem = activate_sparse(problem)
-    found = pro(problem, initial, rng, options)
+    found = pro(problem, initial, rng, options, no_progress)
     n_dense, active = problem.tuning_set.space.n_dense, problem.active_mask
     is_dense = np.arange(len(active)) < n_dense
     start = np.where(active & ~is_dense, 0.0, initial)
     by_pro = np.where(active & ~is_dense, found.weights, 0.0)
     dense = replace(problem, active=active & is_dense, starts=(found.weights, *problem.starts))
     if not by_pro.any():
-        solution = mert(dense, start, rng, options, progress)
+        solution = MERT.optimize(dense, start, rng, options, progress)
         weights = solution.weights
     else:
         whole = Summaries.of(problem, by_pro, [_FACTOR] * problem.tuning_set.space.n_sparse)
         merged = whole.add_to(dense)
-        solution = mert(merged, whole.start(start), rng, options, progress)
+        solution = MERT.optimize(merged, whole.start(start), rng, options, progress)
         weights = normalize(dense, whole.expand_weights(solution.weights))
     return Solution(weights, corpus_score(problem, weights), found.history + solution.history)
 

@@ -33,17 +33,12 @@ from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    activate_sparse,
-    check_weights,
-    no_progress,
     score_solution,
     sentence_scores,
 )
 from mosesplug.optimizers.registry import Algorithm
 from mosesplug.optimizers.solvers.bounded import Box
 from mosesplug.options import Opt
-
-__all__ = ["ALGORITHMS", "RankAllOptions", "rank_all"]
 
 Floats = NDArray[np.float64]
 
@@ -96,7 +91,7 @@ def rank_all(
     initial: Floats,
     rng: np.random.Generator,
     options: RankAllOptions,
-    progress: Progress = no_progress,
+    progress: Progress,
 ) -> Solution:
     """Tune the active weights so that the better of any two hypotheses scores higher.
 
@@ -104,11 +99,9 @@ def rank_all(
     weights only where they are inactive.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``check_weights``), or no two hypotheses of
+        OptimizerError: no two hypotheses of
             a sentence differ enough in score and in features.
     """
-    problem = activate_sparse(problem)
-    initial = check_weights(problem, initial)
     pairs = all_pairs(
         problem.tuning_set.offsets,
         sentence_scores(problem, options.sentence_bleu),

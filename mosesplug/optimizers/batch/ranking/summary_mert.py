@@ -18,22 +18,18 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.features import FeatureSpace
-from mosesplug.optimizers.batch.mert.mert import mert
+from mosesplug.optimizers.batch.mert.mert import MERT
 from mosesplug.optimizers.batch.mert.options import MertOptions
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    activate_sparse,
-    check_weights,
     corpus_score,
     no_progress,
     normalize,
 )
 from mosesplug.optimizers.registry import Algorithm, algorithm
 from mosesplug.options import Opt
-
-__all__ = ["ALGORITHMS", "Summaries", "SummaryMertOptions", "group_names", "summary_mert"]
 
 Floats = NDArray[np.float64]
 Scalar = TypeVar("Scalar", np.float64, np.bool_)
@@ -216,7 +212,7 @@ def summary_mert(
     initial: Floats,
     rng: np.random.Generator,
     options: SummaryMertOptions,
-    progress: Progress = no_progress,
+    progress: Progress,
 ) -> Solution:
     """Tune dense weights and one factor for each group of sparse weights.
 
@@ -234,8 +230,6 @@ def summary_mert(
         UsageError: ``first`` is unknown, or invalid settings of groups.
     """
     learner = None if options.first == _KEEP else algorithm(options.first)
-    problem = activate_sparse(problem)
-    initial = check_weights(problem, initial)
     space, active = problem.tuning_set.space, problem.active_mask
     learns = active & (np.arange(len(space)) >= space.n_dense)
     names = group_names(space.sparse, options.group_by, options.separator, options.pattern)
@@ -252,7 +246,7 @@ def summary_mert(
     dense = replace(problem, active=active & ~learns, starts=starts)
     start = np.where(learns, first_weights, initial)
     summarized = groups.add_to(dense)
-    solution = mert(summarized, groups.start(start), rng, options, progress)
+    solution = MERT.optimize(summarized, groups.start(start), rng, options, progress)
     weights = normalize(dense, groups.expand_weights(solution.weights))
     step = {"groups": groups.sizes()}
     return Solution(weights, corpus_score(problem, weights), (step, *solution.history))

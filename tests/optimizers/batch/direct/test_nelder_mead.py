@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.batch.direct.nelder_mead import NelderMeadOptions, nelder_mead
+from mosesplug.optimizers.batch.direct.nelder_mead import NelderMeadOptions
 from mosesplug.optimizers.problem import corpus_score
+from mosesplug.optimizers.registry import algorithm
 from tests.optimizers.problems import planted
+
+nelder_mead = algorithm("nelder-mead").optimize
 
 ONE = NelderMeadOptions(restarts=0)
 

@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 
 from mosesplug.errors import UsageError
-from mosesplug.optimizers.batch.direct.xbleu_mert import XbleuMertOptions, xbleu_mert
+from mosesplug.optimizers.batch.direct.xbleu_mert import XbleuMertOptions
 from mosesplug.optimizers.line_search.regularized import Regularizer
 from mosesplug.optimizers.problem import Problem, corpus_score
+from mosesplug.optimizers.registry import algorithm
 from mosesplug.tuning_set import SparseRows
 from tests.optimizers.problems import planted, planted_bleu, tuning_set, with_bleu
+
+xbleu_mert = algorithm("xbleu-mert").optimize
 
 ONE = XbleuMertOptions(restarts=0)
 

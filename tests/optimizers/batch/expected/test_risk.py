@@ -14,15 +14,17 @@ from mosesplug.metrics.linear_bleu import LinearBleu
 from mosesplug.optimizers.batch.expected.risk import (
     LinearBleuOptions,
     RiskOptions,
-    _replacing,
-    expected_linear_bleu,
+    XbleuOptions,
     linearize,
-    risk,
 )
-from mosesplug.optimizers.batch.expected.xbleu import XbleuOptions, xbleu
 from mosesplug.optimizers.problem import Problem, corpus_score
+from mosesplug.optimizers.registry import algorithm
 from tests.optimizers.batch.expected.small import bleu_lists
 from tests.optimizers.problems import planted_bleu
+
+expected_linear_bleu = algorithm("linear-bleu").optimize
+risk = algorithm("risk").optimize
+xbleu = algorithm("xbleu").optimize
 
 PROBLEM = planted_bleu(41, n_sentences=120, noise=0.3)[0]
 
@@ -38,13 +40,13 @@ def test_error_in_the_corpus_of_the_first_best() -> None:
     lists = bleu_lists(42)
     problem = Problem(lists, metric("BLEU"))
     weights = np.random.default_rng(1).standard_normal(8)
-    found = _replacing(problem, weights, np.random.default_rng(0))
+    gains = problem.candidates.gains("pseudo-corpus", "error", np.random.default_rng(0))(weights)
     best = lists.first_best(weights)
     owners = np.repeat(np.arange(lists.n_sentences), np.diff(lists.offsets))
     for row in range(lists.n_hyps):
         corpus = np.where(owners[best] == owners[row], row, best)
         score = problem.metric.score(lists.stats[corpus].sum(axis=0))
-        assert found[row] == pytest.approx(-len(best) * float(score))
+        assert gains[row] == pytest.approx(len(best) * float(score))
 
 
 def test_linear_bleu_of_given_precisions_is_that_of_the_paper() -> None:

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import pytest
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.batch.expected.softmax import SoftmaxOptions, _oracles, softmax
+from mosesplug.optimizers.batch.expected.softmax import SoftmaxOptions
+from mosesplug.optimizers.list_candidates import Lists
 from mosesplug.optimizers.oracles import corpus_oracles
+from mosesplug.optimizers.registry import algorithm
 from tests.optimizers.batch.expected.test_family import planted_sparse
 from tests.optimizers.problems import planted_bleu
 
+softmax = algorithm("softmax").optimize
+
 PROBLEM = planted_bleu(31, noise=1.0)[0]
+LISTS = cast(Lists, PROBLEM.candidates)
 
 
 def test_oracles_are_those_of_the_greedy_search() -> None:
     found = corpus_oracles(PROBLEM.tuning_set, PROBLEM.metric, np.random.default_rng(2))
-    options = SoftmaxOptions(oracle_gain="corpus", oracle_tolerance=0.0, error_margin=0.0)
-    sets, costs = _oracles(PROBLEM, options, np.random.default_rng(2))
+    sets, costs = LISTS.choose_oracles("corpus", False, 0.0, 0.0, np.random.default_rng(2))
     np.testing.assert_array_equal(np.flatnonzero(sets), found.rows)
     assert costs is None
-    single, _ = _oracles(PROBLEM, replace(options, oracles="single"), np.random.default_rng(2))
+    single, _ = LISTS.choose_oracles("corpus", True, 0.0, 0.0, np.random.default_rng(2))
     np.testing.assert_array_equal(np.flatnonzero(single), found.first)
 
 
@@ -31,8 +35,7 @@ def test_the_tolerance_includes_nearly_equal_hypotheses() -> None:
     tuning_set, offsets = PROBLEM.tuning_set, PROBLEM.tuning_set.offsets
     best = corpus_oracles(tuning_set, PROBLEM.metric, np.random.default_rng(2)).first
     stats = tuning_set.stats.astype(np.float64)
-    options = SoftmaxOptions(oracle_gain="corpus", oracle_tolerance=0.2, error_margin=3.0)
-    is_oracle, costs = _oracles(PROBLEM, options, np.random.default_rng(2))
+    is_oracle, costs = LISTS.choose_oracles("corpus", False, 0.2, 3.0, np.random.default_rng(2))
     assert costs is not None
     for sentence, own in enumerate(best):
         others = stats[best].sum(axis=0) - stats[own]

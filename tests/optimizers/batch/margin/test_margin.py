@@ -10,18 +10,16 @@ import numpy as np
 import pytest
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.batch.margin.margin import (
-    CuttingPlaneOptions,
-    MarginOptions,
-    cutting_plane,
-    large_margin,
-    ramp_loss,
-)
+from mosesplug.optimizers.batch.margin.margin import CuttingPlaneOptions, MarginOptions, ramp_loss
 from mosesplug.optimizers.lists.scaled import scale_lists
 from mosesplug.optimizers.problem import Problem, Solution
+from mosesplug.optimizers.registry import algorithm
 from tests.optimizers.lists.test_scaled import matrix
 from tests.optimizers.online.batches import random_batch
 from tests.optimizers.problems import Accuracy, planted, tuning_set
+
+cutting_plane = algorithm("cutting-plane").optimize
+large_margin = algorithm("margin").optimize
 
 START = np.full(5, 0.2)
 EXACT = MarginOptions(solver_tolerance=1e-7, sweeps=5000)

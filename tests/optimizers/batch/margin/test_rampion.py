@@ -11,12 +11,15 @@ import pytest
 from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
-from mosesplug.optimizers.batch.margin.rampion import Ramp, RampionOptions, rampion, take_ramp_steps
+from mosesplug.optimizers.batch.margin.rampion import Ramp, RampionOptions, take_ramp_steps
 from mosesplug.optimizers.lists.scaled import scale_lists
 from mosesplug.optimizers.problem import Problem
+from mosesplug.optimizers.registry import algorithm
 from tests.optimizers.lists.test_scaled import matrix
 from tests.optimizers.online.batches import random_batch
 from tests.optimizers.problems import Accuracy, planted
+
+rampion = algorithm("rampion").optimize
 
 LOSSES = {"1": (1.0, 0.0), "2": (0.0, 1.0), "3": (1.0, 1.0)}
 

@@ -14,14 +14,16 @@ from mosesplug.optimizers.batch.margin.regression import (
     contrast_means,
     contrast_pairs,
     fit_differences,
-    regression,
 )
 from mosesplug.optimizers.batch.ranking.pairs import RankedPairs
 from mosesplug.optimizers.lists.scaled import scale_lists
 from mosesplug.optimizers.problem import Problem
+from mosesplug.optimizers.registry import algorithm
 from tests.optimizers.lists.test_scaled import matrix
 from tests.optimizers.online.batches import random_batch
 from tests.optimizers.problems import Accuracy, planted, tuning_set
+
+regression = algorithm("mse").optimize
 
 SIZES = [6, 8, 1, 7]
 PAIRS = RankedPairs(np.array([0, 1, 3, 9, 14, 16, 20]), np.array([5, 0, 4, 7, 8, 20, 15]))

@@ -19,15 +19,11 @@ from mosesplug.optimizers.batch.mert.climb import (
     climb_random_directions,
     try_random_point,
 )
-from mosesplug.optimizers.line_search import lists as line_search
 from mosesplug.optimizers.line_search.lists import (
-    LineScratch,
     LineSpace,
-    error_surfaces,
-    line_space,
 )
 from mosesplug.optimizers.line_search.space import IntervalChoice, LinePoint, best_point
-from tests.optimizers.problems import planted
+from tests.optimizers.problems import planted, space_of
 
 SETTINGS = ClimbSettings(-np.ones(5), np.ones(5), 0, IntervalChoice(), 0.0)
 START = np.array([1.0, -0.5, 0.25, 0.5, 1.0])
@@ -35,7 +31,7 @@ START = np.array([1.0, -0.5, 0.25, 0.5, 1.0])
 
 def hill(seed: int = 1) -> LineSpace:
     problem, _ = planted(seed, noise=1.0)
-    return line_space(problem, START)
+    return space_of(problem, START)
 
 
 def score(space: LineSpace, weights: NDArray[np.float64]) -> float:
@@ -56,8 +52,7 @@ def test_no_axis_leads_up_from_where_a_climb_ends(
     assert found.score == score(space, found.weights)
     assert found.start_score == score(space, START)
     intercepts = space.at(found.weights)
-    scratch = LineScratch.of(space, 5)
-    surfaces = list(error_surfaces(space, space.axes, np.arange(5), intercepts, scratch))
+    surfaces = list(space.along_axes(np.arange(5), intercepts))
     assert len(surfaces) == 5
     for thresholds, scores in surfaces:
         point = best_point(thresholds, scores, SETTINGS.choice, 100.0)
@@ -68,7 +63,7 @@ def test_no_axis_leads_up_from_where_a_climb_ends(
 def test_the_best_of_all_axes_is_taken_first() -> None:
     space = hill()
     intercepts = space.at(START)
-    surfaces = error_surfaces(space, space.axes, np.arange(5), intercepts, LineScratch.of(space, 5))
+    surfaces = space.along_axes(np.arange(5), intercepts)
     points = [best_point(*surface, SETTINGS.choice, 1000.0) for surface in surfaces]
     best = max(point.value for point in points if point is not None)
     found = climb_axes(space, START, np.random.default_rng(0), replace(SETTINGS, tolerance=np.inf))
@@ -121,11 +116,13 @@ def test_random_directions_are_searched_with_the_axes() -> None:
 def test_only_the_axis_moved_along_last_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[list[int]] = []
 
+    changes = LineSpace.changes
+
     def recorded(space: LineSpace, lines: Any, wanted: NDArray[np.int64], *others: Any) -> Any:
         searched.append(wanted.tolist())
-        return error_surfaces(space, lines, wanted, *others)
+        return changes(space, lines, wanted, *others)
 
-    monkeypatch.setattr(line_search, "error_surfaces", recorded)
+    monkeypatch.setattr(LineSpace, "changes", recorded)
     ways = set()
     for seed in range(20):
         settings = replace(SETTINGS, random_directions=1)

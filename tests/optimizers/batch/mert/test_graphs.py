@@ -26,7 +26,7 @@ def problem_of(seed: int) -> Problem:
         nothing,
         nothing[:, 0],
     )
-    return Problem(empty, BLEU, source=derivations.source, derivations=derivations)
+    return Problem(empty, BLEU, source=derivations)
 
 
 def test_merged_lists_are_those_of_all_parts() -> None:
@@ -48,9 +48,8 @@ def test_merged_lists_are_those_of_all_parts() -> None:
 def test_lists_are_searched_until_the_graphs_gain_nothing() -> None:
     """Weights that score lower in the graphs are dropped; the climb starts from the best."""
     problem = problem_of(1)
-    assert problem.source is not None
     good, bad = (np.array(each) for each in ([1.0, 2.0, 0.0], [-1.0, 0.5, 0.0]))
-    if problem.source.score(good) < problem.source.score(bad):
+    if problem.candidates.score(good) < problem.candidates.score(bad):
         good, bad = bad, good
     sizes, starts = [], []
 
@@ -72,16 +71,17 @@ def test_lists_are_searched_until_the_graphs_gain_nothing() -> None:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_ends_in_an_optimum_of_the_graphs(seed: int) -> None:
-    from mosesplug.optimizers.batch.mert.mert import mert
+    from mosesplug.optimizers.registry import algorithm
+
+    mert = algorithm("mert").optimize
     from mosesplug.optimizers.batch.mert.options import MertOptions
 
     problem = problem_of(seed)
     options = MertOptions(restarts=3, polish=2)
     start = np.array([0.2, -0.3, 0.1])
     found = mert(problem, start, np.random.default_rng(1), options)
-    assert problem.source is not None
-    assert found.score == problem.source.score(found.weights)
-    assert found.score >= problem.source.score(start)
+    assert found.score == problem.candidates.score(found.weights)
+    assert found.score >= problem.candidates.score(start)
     again = replace(options, restarts=0, polish=0, graph_search="graphs")
     climbed = mert(problem, found.weights, np.random.default_rng(1), again)
     assert climbed.score == pytest.approx(found.score, abs=options.tolerance)

@@ -20,12 +20,15 @@ from formats.weights.files import read_init_opt
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import metric
-from mosesplug.optimizers.batch.mert.mert import ARRIVALS, MOST_RESTARTS, mert
+from mosesplug.optimizers.batch.mert.mert import ARRIVALS, MOST_RESTARTS
 from mosesplug.optimizers.batch.mert.options import MertOptions
 from mosesplug.optimizers.problem import Problem, corpus_score
+from mosesplug.optimizers.registry import algorithm
 from mosesplug.tuning_set import SparseRows, TuningSet
 from tests.optimizers.exact import decode
 from tests.optimizers.problems import Accuracy, planted, tuning_set
+
+mert = algorithm("mert").optimize
 
 Vector = NDArray[np.float64]
 

@@ -7,10 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mosesplug.optimizers.batch.mert.mert import mert
 from mosesplug.optimizers.batch.mert.options import MertOptions
+from mosesplug.optimizers.registry import algorithm
 from tests.optimizers.exact import best_score_of_all, decode
 from tests.optimizers.problems import planted
+
+mert = algorithm("mert").optimize
 
 
 @pytest.mark.parametrize(("n_features", "n_hyps"), [(2, 8), (3, 8), (4, 3)])

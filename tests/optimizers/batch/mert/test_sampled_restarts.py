@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from mosesplug.candidates import SearchSpace
 from mosesplug.optimizers.batch.mert.climb import (
     NEAR,
     RADII,
@@ -16,11 +17,13 @@ from mosesplug.optimizers.batch.mert.climb import (
     ClimbSettings,
     climb_from_perturbation,
 )
-from mosesplug.optimizers.batch.mert.mert import MANY_SENTENCES, POLISH_GAINS, SAMPLED, mert
+from mosesplug.optimizers.batch.mert.mert import MANY_SENTENCES, POLISH_GAINS, SAMPLED
 from mosesplug.optimizers.batch.mert.options import MertOptions
-from mosesplug.optimizers.line_search.space import SearchSpace
 from mosesplug.optimizers.problem import Problem, Solution, corpus_score
+from mosesplug.optimizers.registry import algorithm
 from tests.optimizers.problems import Accuracy, planted, tuning_set
+
+mert = algorithm("mert").optimize
 
 
 def _search(problem: Problem, restarts: int, **settings: Any) -> Solution:

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from mosesplug.candidates import Candidates
 from mosesplug.errors import OptimizerError
 from mosesplug.metrics import metric
+from mosesplug.metrics.sentence_bleu import single_bleu
 from mosesplug.optimizers.batch.mira.hypotheses import subtract_features
 from mosesplug.optimizers.batch.mira.kbmira import (
     KbmiraOptions,
-    kbmira,
     list_learner,
     search_learner,
 )
+from mosesplug.optimizers.registry import algorithm
 from mosesplug.tuning_set import TuningSet
 from tests.optimizers.batch.mira.background import background_bleu
 from tests.optimizers.batch.mira.test_kbmira import bleu_problem, dense_features
+
+kbmira = algorithm("kbmira").optimize
 
 OPTIONS = KbmiraOptions()
 
@@ -44,11 +49,18 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class ListSearch:
+class ListSearch(Candidates):
     """Looks through the lists of a tuning set."""
 
     made: TuningSet
     sentences: NDArray[np.int64]
+
+    answers = frozenset({"updates"})
+
+    def score(self, weights: NDArray[Any]) -> float:
+        single = weights.astype(np.float32)
+        best = [self.model_best(k, single).statistics for k in range(self.n_sentences)]
+        return float(single_bleu(np.sum(best, axis=0)))
 
     @property
     def n_sentences(self) -> int:
@@ -135,7 +147,7 @@ def test_the_optimizer_takes_a_search_for_lists(active: tuple[bool, ...] | None)
     options = replace(OPTIONS, epochs=3)
     expected = kbmira(problem, start, np.random.default_rng(1), options)
     found = kbmira(
-        replace(problem, tuning_set=nothing, search=search),
+        replace(problem, tuning_set=nothing, source=search),
         start,
         np.random.default_rng(1),
         options,
@@ -152,7 +164,7 @@ def test_the_optimizer_takes_a_search_for_lists(active: tuple[bool, ...] | None)
 def test_a_search_is_for_bleu() -> None:
     problem = bleu_problem(2)
     search = ListSearch(problem.tuning_set, np.arange(1))
-    other = replace(problem, metric=metric("TER", ""), search=search)
+    other = replace(problem, metric=metric("TER", ""), source=search)
     with pytest.raises(OptimizerError, match="by BLEU only, not by TER"):
         kbmira(other, np.ones(3), np.random.default_rng(1), OPTIONS)
 

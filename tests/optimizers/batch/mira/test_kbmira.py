@@ -15,8 +15,9 @@ from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Bleu
 from mosesplug.optimizers.batch.mira.hypotheses import ListHypotheses
-from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions, kbmira, list_learner, run_epochs
+from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions, list_learner, run_epochs
 from mosesplug.optimizers.problem import Problem, corpus_score
+from mosesplug.optimizers.registry import algorithm
 from mosesplug.tuning_set import SparseRows, TuningSet
 from tests.optimizers.batch.mert.test_mert import recorded_problem
 from tests.optimizers.batch.mira.background import background_bleu
@@ -26,7 +27,9 @@ IN_ORDER = KbmiraOptions(epochs=5, shuffle=False)
 
 
 def solve(problem: Problem, start: NDArray[Any], options: KbmiraOptions, seed: int = 0) -> Any:
-    return kbmira(problem, np.asarray(start), np.random.default_rng(seed), options)
+    return algorithm("kbmira").optimize(
+        problem, np.asarray(start), np.random.default_rng(seed), options
+    )
 
 
 def bleu_statistics(rng: np.random.Generator, n: int) -> NDArray[np.int32]:

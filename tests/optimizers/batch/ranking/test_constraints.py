@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.batch.ranking.constraints import ConstraintOptions
 from mosesplug.optimizers.batch.ranking.pairs import PairSampling, RankedPairs, sample_pairs
-from mosesplug.optimizers.batch.ranking.pro import ProOptions, pro
+from mosesplug.optimizers.batch.ranking.pro import ProOptions
 from mosesplug.optimizers.problem import Problem
+from mosesplug.optimizers.registry import algorithm
 from tests.optimizers.problems import planted
+
+pro = algorithm("pro").optimize
 
 OFFSETS = np.array([0, 0, 6, 12])
 SCORES = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.9, 0.5, 0.5, 0.52, 0.54, 0.56, 0.58])

@@ -14,15 +14,17 @@ from scipy.special import log_softmax
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.batch.ranking.cross_entropy import (
     CrossEntropyOptions,
-    cross_entropy,
     cross_entropy_loss,
     discounted_shares,
     exponential_shares,
     metric_distributions,
 )
 from mosesplug.optimizers.problem import Problem, corpus_score
+from mosesplug.optimizers.registry import algorithm
 from tests.optimizers.batch.ranking.test_pro import cosine, planted_sparse
 from tests.optimizers.problems import Accuracy, planted, tuning_set
+
+cross_entropy = algorithm("cross-entropy").optimize
 
 Floats = NDArray[np.float64]
 

@@ -10,10 +10,13 @@ import pytest
 
 from mosesplug.errors import OptimizerError
 from mosesplug.metrics.interpolated import InterpolatedMetric
-from mosesplug.optimizers.batch.ranking.pareto import ParetoOptions, pareto, pareto_fronts
+from mosesplug.optimizers.batch.ranking.pareto import ParetoOptions, pareto_fronts
 from mosesplug.optimizers.problem import Problem, corpus_score
+from mosesplug.optimizers.registry import algorithm
 from tests.optimizers.batch.ranking.test_pro import cosine
 from tests.optimizers.problems import Accuracy, planted, tuning_set
+
+pareto = algorithm("pareto").optimize
 
 
 def two_metrics(seed: int, weights: tuple[float, float] = (0.5, 0.5)) -> Problem:

@@ -14,12 +14,16 @@ from formats.weights.files import read_init_opt
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import metric
-from mosesplug.optimizers.batch.mert.mert import mert
 from mosesplug.optimizers.batch.mert.options import MertOptions
-from mosesplug.optimizers.batch.ranking.pro import ProMertOptions, ProOptions, pro, pro_mert
+from mosesplug.optimizers.batch.ranking.pro import ProMertOptions, ProOptions
 from mosesplug.optimizers.problem import Problem, corpus_score
+from mosesplug.optimizers.registry import algorithm
 from mosesplug.tuning_set import SparseRows, TuningSet
 from tests.optimizers.problems import Accuracy, planted, tuning_set
+
+mert = algorithm("mert").optimize
+pro = algorithm("pro").optimize
+pro_mert = algorithm("pro+mert").optimize
 
 BOTH = ProMertOptions(restarts=2, polish=2)
 

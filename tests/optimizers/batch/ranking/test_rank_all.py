@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.batch.ranking.rank_all import RankAllOptions, rank_all
+from mosesplug.optimizers.batch.ranking.rank_all import RankAllOptions
 from mosesplug.optimizers.problem import Problem, corpus_score
+from mosesplug.optimizers.registry import algorithm
 from tests.optimizers.batch.ranking.test_pro import cosine, planted_sparse
 from tests.optimizers.problems import Accuracy, planted, tuning_set
+
+rank_all = algorithm("rank-all").optimize
 
 PLAIN = RankAllOptions(pair_weights="equal", minimum_difference=0.0)
 

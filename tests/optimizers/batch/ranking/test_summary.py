@@ -8,16 +8,19 @@ import numpy as np
 import pytest
 
 from mosesplug.errors import OptimizerError, UsageError
-from mosesplug.optimizers.batch.mert.mert import mert
-from mosesplug.optimizers.batch.ranking.pro import ProOptions, pro
+from mosesplug.optimizers.batch.ranking.pro import ProOptions
 from mosesplug.optimizers.batch.ranking.summary_mert import (
     Summaries,
     SummaryMertOptions,
     group_names,
-    summary_mert,
 )
 from mosesplug.optimizers.problem import Problem, corpus_score
+from mosesplug.optimizers.registry import algorithm
 from tests.optimizers.batch.ranking.test_pro import planted_sparse
+
+mert = algorithm("mert").optimize
+pro = algorithm("pro").optimize
+summary_mert = algorithm("summary-mert").optimize
 
 FAST = SummaryMertOptions(restarts=1, polish=0)
 
