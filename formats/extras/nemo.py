@@ -13,7 +13,7 @@ from formats.decimals import parse_number
 from formats.nbest.block import NBestList
 from formats.nbest.entry import BLANKS
 from formats.nbest.list_format import ListFormat, ListOptions, SentenceIds
-from formats.nbest.readers.flat import read_groups
+from formats.nbest.readers.tables import read_groups
 from formats.nbest.tables import split_line
 from formats.text import StrPath
 

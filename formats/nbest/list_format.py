@@ -129,7 +129,7 @@ class ListFormat:
     explain: Callable[[Sequence[bytes], ListOptions], str] | None = None
 
 
-_MODULES = ("documents", "jsonl", "bars", "tsv", "comma_tables", "flat")
+_MODULES = ("documents", "jsonl", "bars", "tables")
 """The modules of ``formats.nbest.readers``, in the order in which ``auto`` asks them."""
 
 _REGISTERED: dict[str, ListFormat] = {}

@@ -30,7 +30,7 @@ from formats.nbest.list_format import (
     open_blocks,
     read_whole,
 )
-from formats.nbest.readers import comma_tables, documents
+from formats.nbest.readers import documents, tables
 
 __all__ = ["DIRECTORIES", "LISTS", "begin", "list_files", "readers", "words"]
 
@@ -230,7 +230,7 @@ def _blocks_of(small: bool) -> Iterator[None]:
         mock.patch.object(regroup, "BLOCK_BYTES", 48),
         mock.patch.object(fairseq, "BLOCK_BYTES", 48),
         mock.patch.object(json_values, "CHUNK_BYTES", 16),
-        mock.patch.object(comma_tables, "BLOCK_ROWS", 2),
+        mock.patch.object(tables, "BLOCK_ROWS", 2),
         mock.patch.object(documents, "BLOCK_ROWS", 2),
         mock.patch.object(kaldi, "BLOCK_ROWS", 2),
         mock.patch.object(espnet, "BLOCK_ROWS", 2),

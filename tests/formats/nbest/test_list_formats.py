@@ -40,7 +40,7 @@ from formats.nbest.list_format import (
     register_format,
     split_format_name,
 )
-from formats.nbest.readers import comma_tables, documents
+from formats.nbest.readers import documents, tables
 
 DATA = Path(__file__).parents[2] / "data"
 FORMATS = sorted(list_formats())
@@ -132,7 +132,7 @@ def test_valid(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(regroup, "BLOCK_BYTES", 16)
     monkeypatch.setattr(fairseq, "BLOCK_BYTES", 16)
     monkeypatch.setattr(json_values, "CHUNK_BYTES", 16)
-    for reader in (kaldi, espnet, comma_tables, documents):
+    for reader in (kaldi, espnet, tables, documents):
         monkeypatch.setattr(reader, "BLOCK_ROWS", 1)
     ids = SentenceIds()
     blocks = list(open_blocks(packed, format, options, ids))
