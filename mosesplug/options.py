@@ -95,11 +95,15 @@ class Opt:
             that of ``mert-moses`` and of runs that are configured in Python.
         exists: what must exist: a ``file``, ``references``, a ``path`` (a file, directory or pipe),
             the files of ``scores``, of ``features`` (``NAME=FILE``) or of ``weights``, or
-            nothing ("").
+            nothing (""). Several words are for several values of one option; the first is that
+            of all values but the last ones.
+        is_output: whether it names a file or directory that the command may create.
         what: the value in error messages, as "the input".
         stored_name: its name in the store, if a continued run reports that it changed.
         is_saved: whether ``settings.toml`` of a run holds it.
         is_argument: whether ``--help`` shows it as an argument only.
+        is_positional: whether it is an argument and no option.
+        complete: returns values that a shell offers.
         second: the option that takes a second value of this one in ``mosesplug tune``.
     """
 
@@ -131,12 +135,15 @@ class Opt:
     details: str = ""
     default_text: str = ""
     tune_default: object = None
-    exists: str = ""
+    exists: str | tuple[str, ...] = ""
+    is_output: bool = False
     what: str = ""
     stored_name: str = ""
     is_saved: bool = True
     second: str = ""
     is_argument: bool = False
+    is_positional: bool = False
+    complete: Callable[..., Any] | None = None
 
     @property
     def spellings(self) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
 from pathlib import Path
 
 from mosesplug.decoders.description import DecodedGraphs
@@ -13,7 +12,6 @@ from mosesplug.errors import UsageError
 __all__ = [
     "check_transform",
     "find_decoder",
-    "parse_assignments",
     "require_program",
 ]
 
@@ -73,18 +71,3 @@ def check_transform(text: str | None, option: str) -> str | None:
     raise UsageError(
         f"{option} {text}: not a file. Give a script, a command with arguments, or bpe."
     )
-
-
-def parse_assignments(texts: Iterable[str], option: str) -> dict[str, object]:
-    """Return values of ``NAME=VALUE`` texts by name; of equal names, the last counts.
-
-    Raises:
-        UsageError: a text does not have that form.
-    """
-    found: dict[str, object] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            raise UsageError(f"{option} {text}: not of the form NAME=VALUE")
-        found[name] = value
-    return found

@@ -12,8 +12,6 @@ from typing import Any
 from mosesplug.errors import UsageError, suggest
 from mosesplug.options import Opt, find_value, list_options
 
-__all__ = ["check_fields", "check_settings", "reject_combinations"]
-
 Spelling = Callable[[str], str]
 """How a program calls the setting of a name."""
 
@@ -118,3 +116,18 @@ def _spelled_condition(condition: str, spelled: Spelling) -> str:
         name, _, value = alternative.partition("=")
         words.append(f"{spelled(name)} {value}".strip())
     return " or ".join(words)
+
+
+def parse_assignments(texts: Iterable[str], option: str) -> dict[str, object]:
+    """Return values of ``NAME=VALUE`` texts by name; of equal names, the last counts.
+
+    Raises:
+        UsageError: a text does not have that form.
+    """
+    values: dict[str, object] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise UsageError(f"{option} {text}: not of the form NAME=VALUE")
+        values[name] = value
+    return values

@@ -9,9 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
-import typer
-import typer.main
-from typer.testing import CliRunner
 
 from mosesplug.cli.main import main
 from mosesplug.cli.run.mert_options import (
@@ -20,13 +17,10 @@ from mosesplug.cli.run.mert_options import (
     list_additions,
     list_script_options,
     read_command_line,
+    spell_option,
 )
-from mosesplug.cli.shared.panels import PanelCommand
-from mosesplug.cli.shared.setting_options import (
-    add_parameters,
-    make_parameters,
-    take_values,
-)
+from mosesplug.cli.shared.commands import Settings, make_command, make_parameters
+from mosesplug.cli.table import COMMANDS, Command
 from mosesplug.errors import UsageError
 from mosesplug.options import PANELS, Group, Opt, list_compared_values, list_options
 from mosesplug.settings.checks import check_settings
@@ -80,6 +74,21 @@ class _Outer:
     inner: Annotated[_Inner | None, Group(Opt("Ask for it", "Data"))] = None
 
 
+@dataclass(frozen=True)
+class _New:
+    """Tune."""
+
+    given: Annotated[dict[str, Any], Settings(list_options(_Plan))]
+
+
+KEPT: list[_New] = []
+
+
+def keep(options: _New) -> None:
+    """Keep the options that a command line gives."""
+    KEPT.append(options)
+
+
 NEW = next(each for each in list_options(_Plan) if each.name == "patience-factor")
 
 
@@ -104,29 +113,25 @@ def test_attributes_of_settings_have_their_types(cls: type) -> None:
                 assert type(value).__name__ == kind, (found.name, name)
 
 
-def test_a_field_is_an_option_of_tune() -> None:
-    found: dict[str, Any] = {}
-
-    def command(**given: Any) -> None:
-        """Tune."""
-        found.update(take_values(list_options(_Plan), given))
-
-    application = typer.Typer(rich_markup_mode=None)
-    parameters = make_parameters(list_options(_Plan))
-    application.command(cls=PanelCommand)(add_parameters(command, parameters))
+def test_a_field_is_an_option_of_tune(capsys: pytest.CaptureFixture[str]) -> None:
+    command = make_command("new", Command(f"{__name__}:keep", "", f"{__name__}:_New"))
     for spelling in ("--patience-factor", "--pf", "--patiencefactor"):
-        found.clear()
-        assert CliRunner().invoke(application, [spelling, "2"]).exit_code == 0
-        assert found == {"patience-factor": 2.0}
-    text = CliRunner().invoke(application, ["--help"]).stdout
+        KEPT.clear()
+        with pytest.raises(SystemExit) as ended:
+            command([spelling, "2"])
+        assert not ended.value.code
+        assert [_New({"patience-factor": 2.0})] == KEPT
+    with pytest.raises(SystemExit):
+        command(["--help"])
+    text = capsys.readouterr().out
     learning = text.partition("Learning:")[2].partition("\n\n")[0]
     assert re.search(r"--patience-factor X +Factor of patience \[1.5\]", learning)
     assert "--pf" not in text
 
 
 def test_a_field_is_an_option_of_mert_moses() -> None:
-    option = next(each for each in list_script_options(_Plan) if each.name == "patiencefactor")
-    assert (option.spelling, option.state) == ("--patiencefactor=X", "honored")
+    option = next(each for each in list_script_options(_Plan) if each.script == "patiencefactor")
+    assert spell_option(option) == "--patiencefactor=X"
     for spelling in ("--patiencefactor=2", "-patiencef=2", "--patience-factor=2", "--pf=2"):
         assert read_command_line([spelling], _Plan).values == {"patience-factor": 2.0}
     assert "--patiencefactor=X" in format_usage(_Plan)
@@ -203,9 +208,8 @@ def test_conditions_name_settings() -> None:
 
 
 def test_every_spelling_works_in_both_programs() -> None:
-    application = typer.Typer()
-    application.command()(add_parameters(lambda **given: None, make_parameters(SETTINGS)))
-    words = {word for option in typer.main.get_command(application).params for word in option.opts}
+    command = make_command("tune", COMMANDS["tune"])
+    words = {word for option in command.params for word in option.opts}
     for each in SETTINGS:
         if each.name == "heldout-refs":  # mosesplug tune has --heldout INPUT REFS
             continue
@@ -231,7 +235,7 @@ def test_help_fits_on_a_screen(
 
 
 def test_added_options_are_named_in_the_help() -> None:
-    assert {each.setting for each in list_additions()} >= {"heldout", "online", "shards", "runs"}
+    assert {each.name for each in list_additions()} >= {"heldout", "online", "shards", "runs"}
 
 
 def test_parameters_have_no_default() -> None:

@@ -4,77 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from textwrap import wrap
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
-import typer
-
-from mosesplug.cli.shared.completion import complete_algorithms
+from mosesplug.cli.learn.options import Algorithms
+from mosesplug.cli.shared.layouts import TableLayout, current_layout
 from mosesplug.cli.shared.output import print_json
-from mosesplug.cli.shared.parameters import Json
+from mosesplug.cli.shared.tables import print_table
 from mosesplug.errors import UsageError
+from mosesplug.optimizers import Algorithm, algorithm, algorithms
 from mosesplug.optimizers.recommended import RECOMMENDED
-
-if TYPE_CHECKING:
-    from mosesplug.optimizers import Algorithm
-
-__all__ = ["list_algorithms"]
+from mosesplug.settings.algorithm_options import describe_options
 
 _WIDTH = 79
 _ABILITIES = ("graphs", "sparse", "online", "bounds")
 
 
-def list_algorithms(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="NAME",
-            help="An algorithm, to show its settings.",
-            autocompletion=complete_algorithms,
-        ),
-    ] = None,
-    every: Annotated[
-        bool, typer.Option("--all", help="List all algorithms, not only the recommended ones.")
-    ] = False,
-    json: Json = False,
-) -> None:
-    """List the recommended algorithms or all, or explain one and its settings.
-
-    --algorithm takes all of them. All learn from n-best lists. The table of all says which also
-    learn from search graphs, tune sparse features, learn online, from mini-batches (--online and
-    --shards), and keep bounds of weights (optimize --bound).
-
-    Examples: mosesplug algorithms; mosesplug algorithms --all; mosesplug algorithms mira
-    """
-    # Loaded here, since --help needs none of it.
-    from mosesplug.cli.shared.layouts import TableLayout, current_layout
-    from mosesplug.optimizers import algorithm, algorithms
-
-    if name is None:
+def list_algorithms(options: Algorithms) -> None:
+    """List the recommended algorithms or all, or explain one and its settings."""
+    if options.name is None:
         known = algorithms()
-        if json:
+        if options.json:
             print_json([_describe(each) for each in known.values()])
-        elif not every:
+        elif not options.all:
             _print_recommended(len(known))
         elif current_layout() is TableLayout.TEXT:
             print("\n".join(_table(list(known.values()))))
         else:
             _print_all(known.values())
         return
-    if every:
+    if options.all:
         raise UsageError("NAME and --all exclude each other")
 
-    from mosesplug.settings.algorithm_options import describe_options
-
-    chosen = algorithm(name)
-    if json:
+    chosen = algorithm(options.name)
+    if options.json:
         print_json(_describe(chosen) | {"settings": describe_options(chosen)})
     else:
         print("\n".join(_page(chosen, describe_options(chosen))))
 
 
 def _print_recommended(count: int) -> None:
-    from mosesplug.cli.shared.tables import print_table
-
     print_table(("algorithm", "when"), list(RECOMMENDED.items()), left=1, last=1)
     print(
         f"\nmosesplug algorithms --all lists all {count}; mosesplug algorithms NAME explains one."
@@ -83,8 +51,6 @@ def _print_recommended(count: int) -> None:
 
 def _print_all(algorithms: Iterable[Algorithm]) -> None:
     """Print the abilities of all algorithms as a table with a row for each."""
-    from mosesplug.cli.shared.tables import print_table
-
     rows = [
         (
             each.name,

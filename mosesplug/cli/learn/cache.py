@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import asdict
 
-import typer
+from mosesplug.cli.learn.options import Cache
+from mosesplug.cli.shared.output import print_json
+from mosesplug.cli.shared.tables import print_table
+from mosesplug.user_cache import clear_cache, list_cache
 
-from mosesplug.cli.shared.parameters import Json
 
-__all__ = ["cache"]
-
-
-def cache(
-    clear: Annotated[bool, typer.Option("--clear", help="Remove the files.")] = False,
-    json: Json = False,
-) -> None:
-    """List the files that only save time, in the user's cache directory.
-
-    They are the arrays of search graphs that a command has parsed. The environment variable
-    MOSESPLUG_CACHE_DIR names another directory; if it is empty, nothing is kept.
-
-    Example: mosesplug cache
-    """
-    from dataclasses import asdict
-
-    from mosesplug.cli.shared.output import print_json
-    from mosesplug.cli.shared.tables import print_table
-    from mosesplug.user_cache import clear_cache, list_cache
-
-    if clear:
+def cache(options: Cache) -> None:
+    """List or remove files that only save time."""
+    if options.clear:
         clear_cache()
     contents = list_cache()
-    if json:
+    if options.json:
         print_json([asdict(each) | {"directory": str(each.directory)} for each in contents])
     elif not contents:
         print("nothing is kept: MOSESPLUG_CACHE_DIR is empty, or there is no home directory")

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
 
-import typer
-
-from mosesplug.cli.learn.setting_flags import SettingFlagsCommand
-from mosesplug.cli.shared.completion import complete_weight_formats
-from mosesplug.cli.shared.inputs import OUTPUT
+from formats.pipes import copy_pipes
+from formats.references import reference_files
+from mosesplug.api.fit import find_result_format, format_result
+from mosesplug.api.optimize import check_settings, fit_settings
+from mosesplug.cli.learn.optimize_report import describe_fit, print_report
+from mosesplug.cli.learn.options import Optimize
 from mosesplug.cli.shared.layouts import TableLayout, current_layout
 from mosesplug.cli.shared.output import (
     check_output,
@@ -23,79 +23,22 @@ from mosesplug.cli.shared.output import (
     print_warnings,
     progress_bar,
 )
-from mosesplug.cli.shared.parameters import Json, Output, Quiet
 from mosesplug.cli.shared.setting_options import (
-    add_parameters,
-    make_parameters,
     print_formats,
-    take_values,
 )
 from mosesplug.errors import UsageError
-from mosesplug.options import list_options
-from mosesplug.settings.learning import LearningSettings, make_learning_settings
-
-__all__ = ["COMMAND_CLASS", "optimize"]
-
-
-class _OptimizeCommand(SettingFlagsCommand):
-    """``mosesplug optimize``, with the options that it is called with most."""
-
-    common = frozenset(
-        {"nbest", "graphs", "from", "refs", "format", "scores", "add-feature", "init", "metric"}
-        | {"algorithm", "option", "seed", "threads", "held-out", "folds", "runs", "output", "quiet"}
-    )
+from mosesplug.learning.inputs import GivenData
+from mosesplug.learning.weights import write_weights
+from mosesplug.settings.learning import make_learning_settings
 
 
-COMMAND_CLASS = _OptimizeCommand
-
-
-def _optimize(
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="FILE", help="More n-best lists or search graphs.", show_default=False
-        ),
-    ] = None,
-    output: Output = None,
-    weights_format: Annotated[
-        str | None,
-        typer.Option(
-            "--weights-format",
-            metavar="NAME",
-            help="Format of the result: json, yaml, lines, ... [by the name of FILE]",
-            autocompletion=complete_weight_formats,
-        ),
-    ] = None,
-    html: Annotated[
-        Path | None,
-        typer.Option("--html", metavar="FILE", help="Write gains and trade-offs as a page."),
-        OUTPUT,
-    ] = None,
-    json: Json = False,
-    quiet: Quiet = False,
-    **given: Any,
-) -> None:
-    """Learn weights from existing n-best lists or search graphs, without a decoder.
-
-    Prints the scores of the starting weights and of the result on the merged lists or the graphs.
-    Sparse weights that a format cannot hold go to OUTPUT.sparse. `mosesplug algorithms NAME` lists
-    the settings of an algorithm for --option, `mosesplug weights convert --help` all formats.
-
-    Example: mosesplug optimize --from tuning --algorithm kbmira --folds 5 -o tuned
-    """
-    # Loaded here, since --help needs none of it.
-    from formats.pipes import copy_pipes
-    from formats.references import reference_files
-    from mosesplug.api.fit import find_result_format, format_result
-    from mosesplug.api.optimize import check_settings, fit_settings
-    from mosesplug.cli.learn.optimize_report import describe_fit, print_report
-    from mosesplug.learning.inputs import GivenData
-    from mosesplug.learning.weights import write_weights
-
-    values = take_values(list_options(LearningSettings), given)
-    if files:
+def optimize(options: Optimize) -> None:
+    """Learn weights from existing n-best lists or search graphs, without a decoder."""
+    values = dict(options.settings or {})
+    if options.files:
         kind = "graphs" if "graphs" in values else "nbest"
-        values[kind] = [*values.get(kind, ()), *files]
+        values[kind] = [*values.get(kind, ()), *options.files]
+    output, html, quiet = options.output, options.html, options.quiet
     settings = make_learning_settings(values)
     if settings.domains is not None and output is None:
         raise UsageError("--domains writes a file of weights for each domain: give --output FILE")
@@ -114,14 +57,14 @@ def _optimize(
     check_output(output, inputs=[path for path in inputs if path not in starts])
     check_output(html, "--html", inputs)
     check_two_outputs({"--output": output, "--html": html})
-    to, config = find_result_format(weights_format, output, settings.init_file)
+    to, config = find_result_format(options.weights_format, output, settings.init_file)
     print_warnings(idle)
     lists = copy_pipes(settings.nbest)
     print_formats(lists, settings.lists, quiet=quiet)
     with progress_bar(quiet) as progress:
         fit = fit_settings(settings, GivenData(lists=lists), progress)
     print_warnings(fit.warnings[len(idle) :])
-    if json:
+    if options.json:
         print_json(describe_fit(fit, settings))
     elif not quiet:
         print_report(fit.result, settings, fit.gains)
@@ -137,7 +80,7 @@ def _optimize(
         print(note, file=sys.stderr)
     everything = found.text + (found.sparse or b"")
     if output is None:
-        if not json:  # which has them
+        if not options.json:  # which has them
             print_bytes(everything)
         return
     try:
@@ -145,6 +88,3 @@ def _optimize(
     except OSError:
         print_bytes(everything)
         raise
-
-
-optimize = add_parameters(_optimize, make_parameters(list_options(LearningSettings)))

@@ -8,18 +8,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from mosesplug.api.fit import Fit
 from mosesplug.cli.shared.tables import print_blocks
+from mosesplug.learning.optimize import OptimizeResult
 from mosesplug.results.report.learning_report import list_result
+from mosesplug.results.scores.gains import Gain
 from mosesplug.settings.learning import LearningSettings
-
-if TYPE_CHECKING:
-    from mosesplug.api.fit import Fit
-    from mosesplug.learning.optimize import OptimizeResult
-    from mosesplug.results.scores.gains import Gain
-
-__all__ = ["describe_fit", "print_report"]
 
 
 def print_report(

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from mosesplug.cli.shared.parameters import Json
+from dataclasses import asdict
 
-__all__ = ["plugins"]
+from mosesplug.api.installation import list_plugins
+from mosesplug.cli.learn.options import Plugins
+from mosesplug.cli.shared.output import print_json
+from mosesplug.cli.shared.tables import print_table
 
 
-def plugins(json: Json = False) -> None:
-    """List the plug-ins of installed packages.
-
-    They add metrics, formats of lists and graphs, decoders and algorithms. A package registers them
-    through the entry points mosesplug.metrics, mosesplug.formats, mosesplug.graphs,
-    mosesplug.decoders and mosesplug.algorithms.
-    Plug-ins that cannot be used are listed with the reason; commands that do not name them work.
-
-    Example: mosesplug plugins
-    """
-    # Loaded here, since --help needs none of it.
-    from dataclasses import asdict
-
-    from mosesplug.api.installation import list_plugins
-    from mosesplug.cli.shared.output import print_json
-    from mosesplug.cli.shared.tables import print_table
-
+def plugins(options: Plugins) -> None:
+    """List the plug-ins of installed packages."""
     found = list_plugins()
-    if json:
+    if options.json:
         print_json([asdict(each) for each in found])
     elif not found:
         print("no plug-ins are installed")

@@ -4,32 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import fields
-from typing import Any
 
-from mosesplug.cli.shared.panels import PanelCommand
 from mosesplug.options import find_field_types
-
-__all__ = ["SettingFlagsCommand", "rewrite_settings"]
 
 _PREFIX = "algorithm-"
 """Before the name of a setting that is also an option of the command."""
-
-
-class SettingFlagsCommand(PanelCommand):
-    """A command with ``--option NAME=VALUE`` that also takes ``--NAME VALUE``.
-
-    The help omits the second form.
-    """
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Rewrite settings of algorithms, then parse."""
-        own = {
-            name
-            for option in self.get_params(ctx)
-            for name in (*option.opts, *option.secondary_opts)
-        }
-        parsed: list[str] = super().parse_args(ctx, list(rewrite_settings(args, own)))
-        return parsed
 
 
 def rewrite_settings(words: Sequence[str], own: Collection[str]) -> Iterator[str]:

@@ -25,9 +25,9 @@ def main(arguments: list[str] | None = None) -> NoReturn:
             ["--install-completion"],
             ["--show-completion"],
         ):
-            from mosesplug.cli.run.mert_completion import complete
+            from mosesplug.cli.application import complete_mert_moses
 
-            complete(list(words))
+            complete_mert_moses(words)
         sys.exit(exit_code("mert-moses", action, after_interrupt=TUNING_CONTINUES))
 
 

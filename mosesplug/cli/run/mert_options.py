@@ -9,27 +9,16 @@ instead. Options of the script that are not settings of a run are declared here.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Literal
+from typing import Annotated
 
 from mosesplug.cli.run.getopt import CommandLine, Kind, Specification, parse
+from mosesplug.cli.shared.completion import find_completion
 from mosesplug.cli.shared.panels import format_options
-from mosesplug.options import PANELS, Opt, list_options
+from mosesplug.options import PANELS, Opt, list_options, options_by_field
 from mosesplug.settings.configuration import RunPlan
-
-__all__ = [
-    "MARKERS",
-    "ScriptOption",
-    "explain_refusal",
-    "find_spelling",
-    "format_markdown_table",
-    "format_usage",
-    "list_additions",
-    "list_script_options",
-    "read_command_line",
-]
 
 MARKERS = ("<!-- options:begin -->", "<!-- options:end -->")
 
@@ -49,210 +38,194 @@ _VALUES = {
 }
 
 
-@dataclass(frozen=True)
-class ScriptOption:
-    """One option of ``mert-moses``.
-
-    Attributes:
-        name: without dashes.
-        kind: the type of its value.
-        help: one line.
-        panel: heading in ``--help``.
-        note: how it differs from the script's option; why it is refused, and what to use instead.
-        setting: name of the setting that takes its value; empty if there is none.
-        sets: values of settings that a flag gives.
-        is_refused: whether it is always refused.
-    """
-
-    name: str
-    kind: Kind
-    help: str
-    panel: str
-    note: str = ""
-    setting: str = ""
-    sets: Mapping[str, object] = field(default_factory=dict)
-    is_refused: bool = False
-
-    @property
-    def specification(self) -> Specification:
-        """The specification for the command line reader."""
-        return Specification(self.name, self.kind, self.setting)
-
-    @property
-    def spelling(self) -> str:
-        """The option as it is typed on a command line."""
-        if self.kind is Kind.NEGATABLE:
-            return f"--[no-]{self.name}"
-        return f"--{self.name}{_VALUES.get(self.kind, '')}"
-
-    @property
-    def state(self) -> Literal["honored", "refused"]:
-        """The status of the option in the reference: honored or refused."""
-        return "refused" if self.is_refused else "honored"
-
-
 _NOT_PLANNED = "not planned: mix the tables before tuning (tmcombine)"
 
-_SCRIPT_ONLY = (
-    ScriptOption("shortest", Kind.FLAG, "Use the shortest reference length", "Learning"),
-    ScriptOption("average", Kind.FLAG, "Use the average reference length", "Learning"),
-    ScriptOption("closest", Kind.FLAG, "Use the closest reference length [this]", "Learning"),
-    ScriptOption("nocase", Kind.FLAG, "Ignore case in the metric", "Learning"),
-    ScriptOption(
-        "nonorm",
-        Kind.FLAG,
-        "Does nothing",
-        "Learning",
-        "as in the script: text is never normalized",
-    ),
-    ScriptOption("help", Kind.FLAG, "Show this text", "Output", "printed to stdout, exit code 0"),
-    ScriptOption(
-        "mertdir",
-        Kind.STRING,
-        "Ignored: optimizers are built in",
-        "Decoder",
-        "not needed and not looked at: metrics and optimizers are built in",
-    ),
-    ScriptOption(
-        "mertargs",
-        Kind.STRING,
-        "Arguments of extractor and mert",
-        "Learning",
-        "--sctype, --scconfig, -n, -m, -r, -t, -o and --threads are read, and outweighed by the"
-        " script's own options; the rest is refused",
-    ),
-    ScriptOption(
-        "extractorargs",
-        Kind.STRING,
-        "Arguments of extractor",
-        "Learning",
-        "--sctype and --scconfig are read; the rest is refused",
-    ),
-    ScriptOption(
-        "proargs",
-        Kind.STRING,
-        "Arguments of pro",
-        "Learning",
-        "with --pairwise-ranked or --pro-starting-point; -b and -r are read, the rest is refused;"
-        " for more, --algorithm-option name=value",
-    ),
-    ScriptOption("mertmertargs", Kind.STRING, "Arguments of mert", "Learning", "as --mertargs"),
-    ScriptOption(
-        "filter-phrase-table",
-        Kind.NEGATABLE,
-        "Filter the model for the input",
-        "Decoder",
-        "the default is to filter if filter-model-given-input.pl is found, else to say that it is"
-        " not; given, it must be found",
-    ),
-    ScriptOption("random-directions", Kind.FLAG, "Search in random directions only", "Learning"),
-    ScriptOption(
-        "number-of-random-directions",
-        Kind.INTEGER,
-        "Random directions of a line search",
-        "Learning",
-    ),
-    ScriptOption("random-restarts", Kind.INTEGER, "Random starting points [20]", "Learning"),
-    ScriptOption(
-        "return-best-dev",
-        Kind.FLAG,
-        "End with the best decoded weights",
-        "Learning",
-        "the last iteration counts too",
-        sets={"select": "best-dev"},
-    ),
-    ScriptOption(
-        "pairwise-ranked",
-        Kind.FLAG,
-        "PRO (Hopkins & May 2011)",
-        "Learning",
-        "excludes the other optimizers, of which the script silently takes one",
-        sets={"algorithm": "pro"},
-    ),
-    ScriptOption(
-        "pro-starting-point",
-        Kind.FLAG,
-        "Start MERT from PRO's weights",
-        "Learning",
-        "MERT starts from the weights before, too; sparse weights keep PRO's proportions",
-        sets={"algorithm": "pro+mert"},
-    ),
-    ScriptOption(
-        "batch-mira",
-        Kind.FLAG,
-        "k-best MIRA (Cherry & Foster 2012)",
-        "Learning",
-        sets={"algorithm": "kbmira"},
-    ),
-    ScriptOption(
-        "hg-mira",
-        Kind.FLAG,
-        "MIRA on search graphs",
-        "Learning",
-        "on those of all iterations, by BLEU with case, against the shortest reference",
-        sets={"algorithm": "kbmira", "forest": True},
-    ),
-    ScriptOption(
-        "batch-mira-args",
-        Kind.STRING,
-        "Arguments of kbmira",
-        "Learning",
-        "with --batch-mira or --hg-mira; -J, -C, -D, -r, --no-shuffle, --streaming, --model-bg,"
-        " --safe-hope, --hg-prune, --sctype and --scconfig are read, the rest is refused",
-    ),
-    ScriptOption(
-        "promix-training",
-        Kind.STRING,
-        "Refused",
-        "Learning",
-        _NOT_PLANNED,
-        is_refused=True,
-    ),
-    ScriptOption(
-        "promix-table", Kind.STRINGS, "Refused", "Learning", _NOT_PLANNED, is_refused=True
-    ),
-)
-"""Options of the script that are not settings."""
 
-_LATTICE_MERT = ScriptOption(
-    "lattice-mert",
-    Kind.FLAG,
-    "MERT on search graphs (Macherey et al. 2008)",
-    "Learning",
-    "the same as --algorithm=mert --forest",
-    sets={"algorithm": "mert", "forest": True},
-)
+@dataclass(frozen=True)
+class ScriptOptions:
+    """Options of ``mert-moses.pl`` that are not settings of a run."""
+
+    shortest: Annotated[bool, Opt("Use the shortest reference length", "Learning")] = False
+    average: Annotated[bool, Opt("Use the average reference length", "Learning")] = False
+    closest: Annotated[bool, Opt("Use the closest reference length [this]", "Learning")] = False
+    nocase: Annotated[bool, Opt("Ignore case in the metric", "Learning")] = False
+    nonorm: Annotated[
+        bool, Opt("Does nothing", "Learning", note="as in the script: text is never normalized")
+    ] = False
+    help: Annotated[
+        bool, Opt("Show this text", "Output", note="printed to stdout, exit code 0")
+    ] = False
+    mertdir: Annotated[
+        str,
+        Opt(
+            "Ignored: optimizers are built in",
+            "Decoder",
+            note="not needed and not looked at: metrics and optimizers are built in",
+        ),
+    ] = ""
+    mertargs: Annotated[
+        str,
+        Opt(
+            "Arguments of extractor and mert",
+            "Learning",
+            note="--sctype, --scconfig, -n, -m, -r, -t, -o and --threads are read, and "
+            "outweighed by the script's own options; the rest is refused",
+        ),
+    ] = ""
+    extractorargs: Annotated[
+        str,
+        Opt(
+            "Arguments of extractor",
+            "Learning",
+            note="--sctype and --scconfig are read; the rest is refused",
+        ),
+    ] = ""
+    proargs: Annotated[
+        str,
+        Opt(
+            "Arguments of pro",
+            "Learning",
+            note="with --pairwise-ranked or --pro-starting-point; -b and -r are read, the rest is "
+            "refused; for more, --algorithm-option name=value",
+        ),
+    ] = ""
+    mertmertargs: Annotated[str, Opt("Arguments of mert", "Learning", note="as --mertargs")] = ""
+    filter_phrase_table: Annotated[
+        bool | None,
+        Opt(
+            "Filter the model for the input",
+            "Decoder",
+            note="the default is to filter if filter-model-given-input.pl is found, else to say "
+            "that it is not; given, it must be found",
+        ),
+    ] = None
+    random_directions: Annotated[bool, Opt("Search in random directions only", "Learning")] = False
+    number_of_random_directions: Annotated[
+        int | None, Opt("Random directions of a line search", "Learning")
+    ] = None
+    random_restarts: Annotated[int | None, Opt("Random starting points [20]", "Learning")] = None
+    return_best_dev: Annotated[
+        bool,
+        Opt(
+            "End with the best decoded weights",
+            "Learning",
+            note="the last iteration counts too",
+            sets={"select": "best-dev"},
+        ),
+    ] = False
+    pairwise_ranked: Annotated[
+        bool,
+        Opt(
+            "PRO (Hopkins & May 2011)",
+            "Learning",
+            note="excludes the other optimizers, of which the script silently takes one",
+            sets={"algorithm": "pro"},
+        ),
+    ] = False
+    pro_starting_point: Annotated[
+        bool,
+        Opt(
+            "Start MERT from PRO's weights",
+            "Learning",
+            note="MERT starts from the weights before, too; sparse weights keep PRO's proportions",
+            sets={"algorithm": "pro+mert"},
+        ),
+    ] = False
+    batch_mira: Annotated[
+        bool, Opt("k-best MIRA (Cherry & Foster 2012)", "Learning", sets={"algorithm": "kbmira"})
+    ] = False
+    hg_mira: Annotated[
+        bool,
+        Opt(
+            "MIRA on search graphs",
+            "Learning",
+            note="on those of all iterations, by BLEU with case, against the shortest reference",
+            sets={"algorithm": "kbmira", "forest": True},
+        ),
+    ] = False
+    batch_mira_args: Annotated[
+        str,
+        Opt(
+            "Arguments of kbmira",
+            "Learning",
+            note="with --batch-mira or --hg-mira; -J, -C, -D, -r, --no-shuffle, --streaming, "
+            "--model-bg, --safe-hope, --hg-prune, --sctype and --scconfig are read, the rest is "
+            "refused",
+        ),
+    ] = ""
+    promix_training: Annotated[
+        str, Opt("Refused", "Learning", note=_NOT_PLANNED, is_refused=True)
+    ] = ""
+    promix_table: Annotated[
+        tuple[str, ...], Opt("Refused", "Learning", note=_NOT_PLANNED, is_refused=True)
+    ] = ()
+
+
+@dataclass(frozen=True)
+class _Additions:
+    """Options of ``mert-moses`` that are neither in the script nor settings of a run."""
+
+    lattice_mert: Annotated[
+        bool,
+        Opt(
+            "MERT on search graphs (Macherey et al. 2008)",
+            "Learning",
+            note="the same as --algorithm=mert --forest",
+            sets={"algorithm": "mert", "forest": True},
+        ),
+    ] = False
+    settings: Annotated[str, Opt("Settings file; the command line wins", "Data")] = ""
+
 
 _SHORT_HELP = Specification("h", Kind.FLAG, "help")
 """An abbreviation that would be ambiguous."""
 
-_SETTINGS_FILE = ScriptOption(
-    "settings", Kind.STRING, "Settings file; the command line wins", "Data"
-)
-
 
 @cache
-def list_script_options(cls: type = RunPlan) -> tuple[ScriptOption, ...]:
+def list_script_options(cls: type = RunPlan) -> tuple[Opt, ...]:
     """Return the options of ``mert-moses.pl``, by panel."""
-    found = [_of_setting(each, each.script) for each in list_options(cls) if each.script]
-    return tuple(sorted((*found, *_SCRIPT_ONLY), key=lambda each: PANELS.index(each.panel)))
+    settings = [option for option in list_options(cls) if option.script]
+    return _sort_by_panel((*settings, *list_options(ScriptOptions)))
 
 
 @cache
-def list_additions(cls: type = RunPlan) -> tuple[ScriptOption, ...]:
+def list_additions(cls: type = RunPlan) -> tuple[Opt, ...]:
     """Return the options that the script does not have, by panel."""
-    found = [
-        _of_setting(each, find_spelling(each)) for each in list_options(cls) if not each.script
-    ]
+    settings = [option for option in list_options(cls) if not option.script]
+    return _sort_by_panel((*options_by_field(_Additions).values(), *settings))
+
+
+def _sort_by_panel(options: Iterable[Opt]) -> tuple[Opt, ...]:
+    return tuple(sorted(options, key=lambda option: PANELS.index(option.panel)))
+
+
+def list_completed_options() -> tuple[Opt, ...]:
+    """Return the options that a shell completes, by their names in ``mert-moses``."""
     return tuple(
-        sorted((_LATTICE_MERT, _SETTINGS_FILE, *found), key=lambda each: PANELS.index(each.panel))
+        replace(
+            option,
+            name=find_spelling(option),
+            aliases=(),
+            script="",
+            second="",
+            is_argument=False,
+            complete=find_completion(option),
+        )
+        for option in (*list_script_options(), *list_additions())
+        if option.name != "help" and not option.is_refused
     )
 
 
-def find_spelling(setting: Opt) -> str:
-    """Return the name under which ``mert-moses`` shows a setting."""
-    added = setting.aliases[0] if setting.can_be_abbreviated and setting.aliases else setting.name
-    return setting.script or added
+def find_spelling(option: Opt) -> str:
+    """Return the name under which ``mert-moses`` shows an option."""
+    added = option.aliases[0] if option.can_be_abbreviated and option.aliases else option.name
+    return option.script or added
+
+
+def spell_option(option: Opt) -> str:
+    """Return an option as it is typed on a command line."""
+    kind, name = find_kind(option), find_spelling(option)
+    return f"--[no-]{name}" if kind is Kind.NEGATABLE else f"--{name}{_VALUES.get(kind, '')}"
 
 
 def read_command_line(words: Sequence[str], cls: type = RunPlan) -> CommandLine:
@@ -265,23 +238,22 @@ def read_command_line(words: Sequence[str], cls: type = RunPlan) -> CommandLine:
         UsageError: it cannot be read.
     """
     settings = list_options(cls)
-    own = [option.specification for option in list_script_options(cls)]
-    own.append(_SHORT_HELP)
+    own = [*map(_specify, list_script_options(cls)), _SHORT_HELP]
     shared = {
-        name: Specification(name, _kind(each), each.name)
-        for each in settings
-        for name in each.accepted
-        if name != each.script
+        name: Specification(name, find_kind(option), option.name)
+        for option in settings
+        for name in option.accepted
+        if name != option.script
     }
-    old = {find_spelling(each) for each in settings if each.can_be_abbreviated} | {
-        _LATTICE_MERT.name
-    }
-    added = [each.specification for each in list_additions(cls) if each.name in old]
+    additions = options_by_field(_Additions)
+    old = {find_spelling(option) for option in settings if option.can_be_abbreviated}
+    old.add(additions["lattice_mert"].name)
+    added = [_specify(option) for option in list_additions(cls) if find_spelling(option) in old]
     rest = [shared[name] for name in shared if name not in old]
-    return parse(words, own, added, [*rest, _SETTINGS_FILE.specification])
+    return parse(words, own, added, [*rest, _specify(additions["settings"])])
 
 
-def explain_refusal(option: ScriptOption) -> str:
+def explain_refusal(option: Opt) -> str:
     """Return the sentence with which an option is refused."""
     return f"--{option.name} is refused: {option.note}"
 
@@ -290,11 +262,12 @@ def format_markdown_table(cls: type = RunPlan) -> str:
     """Return the options as a Markdown table."""
     rows = ["| option | what it does | state | note |", "|---|---|---|---|"]
     rows += [
-        f"| `{option.spelling}` | {option.help} | {option.state} | {option.note} |"
+        f"| `{spell_option(option)}` | {_explain(option)} |"
+        f" {'refused' if option.is_refused else 'honored'} | {option.note} |"
         for option in list_script_options(cls)
     ]
     rows += [
-        f"| `{option.spelling}` | {option.help} | added | {option.note} |"
+        f"| `{spell_option(option)}` | {_explain(option)} | added | {option.note} |"
         for option in list_additions(cls)
     ]
     return "\n".join(rows) + "\n"
@@ -310,9 +283,11 @@ def format_usage(cls: type = RunPlan) -> str:
     ]
     for panel in PANELS:
         rows = [
-            (each.spelling, each.help) for each in list_script_options(cls) if each.panel == panel
+            (spell_option(option), _explain(option))
+            for option in list_script_options(cls)
+            if option.panel == panel
         ]
-        added = [each.spelling for each in list_additions(cls) if each.panel == panel]
+        added = [spell_option(option) for option in list_additions(cls) if option.panel == panel]
         lines += ["", f"{panel}:", *format_options(rows).splitlines()]
         lines += textwrap.wrap(
             " ".join(spelling.replace(" ", "\0") for spelling in added),
@@ -324,19 +299,17 @@ def format_usage(cls: type = RunPlan) -> str:
     return "\n".join(lines).replace("\0", " ") + "\n"
 
 
-def _of_setting(setting: Opt, name: str) -> ScriptOption:
-    default = setting.script_default or setting.shown_default
-    return ScriptOption(
-        name,
-        _kind(setting),
-        f"{setting.help} [{default}]" if default else setting.help,
-        setting.panel,
-        setting.note,
-        setting.name,
-    )
+def _specify(option: Opt) -> Specification:
+    return Specification(find_spelling(option), find_kind(option), option.name)
 
 
-def _kind(setting: Opt) -> Kind:
-    if setting.kind == "flag" and setting.default is None:
+def _explain(option: Opt) -> str:
+    default = option.script_default or option.shown_default
+    return f"{option.help} [{default}]" if default else option.help
+
+
+def find_kind(option: Opt) -> Kind:
+    """Return the type of an option's value, in the notation of Getopt::Long."""
+    if option.kind == "flag" and option.default is None:
         return Kind.NEGATABLE  # neither is a third answer
-    return Kind.STRING if setting.is_joined else _KINDS.get(setting.kind, Kind.STRING)
+    return Kind.STRING if option.is_joined else _KINDS.get(option.kind, Kind.STRING)

@@ -8,7 +8,6 @@ from typing import Any
 
 from mosesplug.cli.run.getopt import CommandLine
 from mosesplug.cli.run.mert_options import (
-    ScriptOption,
     explain_refusal,
     find_spelling,
     list_additions,
@@ -25,9 +24,10 @@ from mosesplug.cli.run.tool_arguments import (
 from mosesplug.cli.run.tune import add_files
 from mosesplug.decoders.description import DecodedGraphs
 from mosesplug.errors import UsageError
-from mosesplug.options import list_options
-from mosesplug.settings.arguments import find_decoder, parse_assignments
+from mosesplug.options import Opt, list_options
+from mosesplug.settings.arguments import find_decoder
 from mosesplug.settings.build import make_plan
+from mosesplug.settings.checks import parse_assignments
 from mosesplug.settings.configuration import RunPlan
 from mosesplug.settings.helper_scripts import HelperScripts, choose_filter
 from mosesplug.settings.toml import overlay_settings, read_settings
@@ -86,7 +86,7 @@ def _spell(name: str) -> str:
     return f"--{find_spelling(_SETTINGS[name])}"
 
 
-def _options() -> tuple[ScriptOption, ...]:
+def _options() -> tuple[Opt, ...]:
     return (*list_script_options(), *list_additions())
 
 

@@ -3,52 +3,26 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
 
-import typer
-
-from mosesplug.cli.shared.completion import complete_setting_names
+from mosesplug.cli.run.options import ShowSettings
 from mosesplug.errors import UsageError, suggest
 from mosesplug.options import list_options, list_spellings
 from mosesplug.settings.configuration import RunPlan
 from mosesplug.settings.document import explain_setting, format_markdown, make_json_schema
 from mosesplug.settings.learning import LearningSettings
+from mosesplug.settings.toml import format_template
 
-__all__ = ["settings"]
 
-
-def settings(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[NAME]",
-            help="A setting to explain.",
-            show_default=False,
-            autocompletion=complete_setting_names,
-        ),
-    ] = None,
-    schema: Annotated[
-        bool, typer.Option("--schema", help="Print the JSON schema of a settings file.")
-    ] = False,
-    markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print the reference of all settings.")
-    ] = False,
-) -> None:
-    """Explain a setting, or print those of a run as TOML.
-
-    The output without arguments is a settings file with all defaults, to be edited and given to
-    `mosesplug tune --settings`.
-    """
-    if name is not None:
-        typer.echo(_explain(name.lstrip("-")), nl=False)
-    elif schema:
-        typer.echo(json.dumps(make_json_schema(), indent=2))
-    elif markdown:
-        typer.echo(format_markdown(), nl=False)
+def settings(options: ShowSettings) -> None:
+    """Explain a setting, or print those of a run as TOML."""
+    if options.name is not None:
+        print(_explain(options.name.lstrip("-")), end="")
+    elif options.schema:
+        print(json.dumps(make_json_schema(), indent=2))
+    elif options.markdown:
+        print(format_markdown(), end="")
     else:
-        from mosesplug.settings.toml import format_template
-
-        typer.echo(format_template(), nl=False)
+        print(format_template(), end="")
 
 
 def _explain(name: str) -> str:

@@ -2,37 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from mosesplug.cli.shared.panels import PanelCommand
-from mosesplug.cli.shared.parameters import Json
-from mosesplug.cli.shared.setting_options import (
-    add_parameters,
-    make_parameters,
-    take_values,
-)
+from mosesplug.api.tune import fill_defaults
+from mosesplug.cli.run.options import Tune
+from mosesplug.cli.run.running import run
 from mosesplug.decoders.description import ASK
 from mosesplug.errors import UsageError
-from mosesplug.options import list_options
-from mosesplug.settings.configuration import RunPlan
-
-__all__ = ["COMMAND_CLASS", "FILES", "add_files", "tune"]
-
-
-class _TuneCommand(PanelCommand):
-    """``mosesplug tune``, with the options that most runs are called with."""
-
-    common = frozenset(
-        {"working-dir", "decode-command", "decoder-flags", "nbest", "metric", "algorithm", "option"}
-        | {"threads", "seed", "max-iterations", "online", "heldout", "runs", "continue"}
-        | {"overwrite", "quiet"}
-    )
-
-
-COMMAND_CLASS = _TuneCommand
+from mosesplug.settings.build import make_plan
+from mosesplug.settings.toml import overlay_settings, read_settings
 
 FILES: tuple[str, ...] = ("input", "refs", "decoder", "config")
 """Settings that are given as arguments, in this order."""
@@ -76,39 +54,10 @@ def add_files(values: dict[str, Any], arguments: tuple[str, ...], usage: str) ->
     return values
 
 
-def _tune(
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="INPUT REFS DECODER CONFIG",
-            help="Source sentences, references, decoder, moses.ini."
-            " With --decode-command: INPUT REFS WEIGHTS.",
-            show_default=False,
-        ),
-    ] = None,
-    settings: Annotated[
-        Path | None,
-        typer.Option(
-            "--settings",
-            metavar="FILE",
-            help="Settings file; the command line wins",
-            rich_help_panel="Data",
-        ),
-    ] = None,
-    json: Json = False,
-    **given: Any,
-) -> None:
-    """Tune a system and write moses.ini. `mosesplug settings X` explains option X."""
-    from mosesplug.api.tune import fill_defaults
-    from mosesplug.cli.run.running import run
-    from mosesplug.settings.build import make_plan
-    from mosesplug.settings.toml import overlay_settings, read_settings
-
-    values = take_values(list_options(RunPlan), given)
-    if settings is not None:
-        values = overlay_settings(read_settings(settings), values)
-    values = add_files(values, tuple(files or ()), "INPUT REFS DECODER CONFIG")
-    run(make_plan(fill_defaults(values)), as_json=json)
-
-
-tune = add_parameters(_tune, make_parameters(list_options(RunPlan)))
+def tune(options: Tune) -> None:
+    """Tune a system and write moses.ini."""
+    values = dict(options.given or {})
+    if options.settings is not None:
+        values = overlay_settings(read_settings(options.settings), values)
+    values = add_files(values, tuple(options.files or ()), "INPUT REFS DECODER CONFIG")
+    run(make_plan(fill_defaults(values)), as_json=options.json)

@@ -9,17 +9,6 @@ import typer
 
 from mosesplug.options import Opt
 
-__all__ = [
-    "Complete",
-    "complete_algorithms",
-    "complete_list_formats",
-    "complete_metrics",
-    "complete_setting_names",
-    "complete_weight_formats",
-    "find_completion",
-    "offer",
-]
-
 Value = str | tuple[str, str]
 """A value, or a value and what it means."""
 
@@ -131,6 +120,8 @@ _BY_NAME: dict[str, Complete] = {
 
 def find_completion(setting: Opt) -> Complete | None:
     """Return a function that completes the values of a setting, or None."""
+    if setting.complete is not None:
+        return setting.complete
     if setting.choices:
         return offer(setting.choices)
     return _BY_NAME.get(setting.name)

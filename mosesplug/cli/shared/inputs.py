@@ -56,17 +56,17 @@ WEIGHTS = Files(("weights",))
 _INPUT = Files(("path",))
 
 
-def check_inputs(function: Callable[..., None], values: Mapping[str, Any]) -> None:
+def check_inputs(parameters: Iterable[inspect.Parameter], values: Mapping[str, Any]) -> None:
     """Check that the input files of a command exist.
 
     Args:
-        function: the command.
+        parameters: the parameters of the command.
         values: its arguments by name.
 
     Raises:
         UsageError: a file is missing, or a value has no valid form.
     """
-    for parameter in inspect.signature(function, eval_str=True).parameters.values():
+    for parameter in parameters:
         value = values.get(parameter.name)
         files = find_files(parameter)
         if not value or files is None:

@@ -13,7 +13,8 @@ import contextlib
 import inspect
 import io
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
@@ -80,51 +81,61 @@ def begin_table() -> bool:
     return printing.tables > 1
 
 
-def add_layout(function: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that takes the layout of its tables, if it prints any."""
-    signature = inspect.signature(function, eval_str=True)
-    json = next((each for each in signature.parameters.values() if _is_json(each)), None)
-    if json is None:
-        return function
-    owners = {
-        name: each.name for each in signature.parameters.values() for name in _list_names(each)
-    }
-    of_lists = owners.get(_OPTIONS[0])
-    option = typer.Option(
-        *(name for name in _OPTIONS if name not in owners),
-        metavar="NAME",
-        help=f"Format of tables: {', '.join(TableLayout)}.",
-        show_default=False,
-        autocompletion=offer(TableLayout),
-    )
-    parameter = inspect.Parameter(
-        _NAME,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=None,
-        annotation=Annotated[TableLayout | None, option],
-    )
+@dataclass(frozen=True)
+class TableOptions:
+    """What a command that prints tables is asked for.
 
-    def command(**values: Any) -> None:
+    Attributes:
+        parameter: ``--format``, or ``--table-format`` where the other is that of n-best lists.
+        place: its place among the parameters of the command.
+        option: how it is spelled.
+        json: the parameter of ``--json``.
+        of_lists: the parameter of ``--format`` if that is of n-best lists.
+    """
+
+    parameter: inspect.Parameter
+    place: int
+    option: str
+    json: str
+    of_lists: str | None
+
+    @classmethod
+    def find(cls, parameters: Sequence[inspect.Parameter]) -> TableOptions | None:
+        """Return the options of a command with these parameters; None if it prints no tables."""
+        place = next((place for place, one in enumerate(parameters) if _is_json(one)), None)
+        if place is None:
+            return None
+        owners = {name: one.name for one in parameters for name in _list_names(one)}
+        names = [name for name in _OPTIONS if name not in owners]
+        option = typer.Option(
+            *names,
+            metavar="NAME",
+            help=f"Format of tables: {', '.join(TableLayout)}.",
+            show_default=False,
+            autocompletion=offer(TableLayout),
+        )
+        parameter = inspect.Parameter(
+            _NAME,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[TableLayout | None, option],
+        )
+        return cls(parameter, place, names[0], parameters[place].name, owners.get(_OPTIONS[0]))
+
+    def choose(self, values: dict[str, Any]) -> AbstractContextManager[None]:
+        """Take the layout out of the values of a command; tables in the block have it.
+
+        Raises:
+            UsageError: ``--json`` and another layout are given.
+        """
         layout = values.pop(_NAME)
-        if layout is None and of_lists is not None and _names_layout(values, of_lists):
-            layout, values[of_lists] = TableLayout(values[of_lists]), None
-        if values[json.name] and layout not in (None, TableLayout.JSON):
-            raise UsageError(f"--json and {option.default} {layout} exclude each other")
+        if layout is None and self.of_lists is not None and _names_layout(values, self.of_lists):
+            layout, values[self.of_lists] = TableLayout(values[self.of_lists]), None
+        if values[self.json] and layout not in (None, TableLayout.JSON):
+            raise UsageError(f"--json and {self.option} {layout} exclude each other")
         if layout is TableLayout.JSON:
-            values[json.name] = True
-        with _printing(layout or TableLayout.TEXT):
-            function(**values)
-
-    parameters = [
-        each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in signature.parameters.values()
-    ]
-    place = next(place for place, each in enumerate(parameters) if _is_json(each))
-    parameters.insert(place, parameter)
-    command.__doc__ = function.__doc__
-    command.__name__ = function.__name__
-    command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {each.name: each.annotation for each in parameters}
-    return command
+            values[self.json] = True
+        return _printing(layout or TableLayout.TEXT)
 
 
 def _names_layout(values: dict[str, Any], of_lists: str) -> bool:
@@ -145,9 +156,9 @@ def _is_json(parameter: inspect.Parameter) -> bool:
 def _list_names(parameter: inspect.Parameter) -> list[str]:
     """Return the names of an option, as it is typed."""
     marks = getattr(parameter.annotation, "__metadata__", ())
-    info = next((each for each in marks if isinstance(each, ParameterInfo)), None)
+    info = next((mark for mark in marks if isinstance(mark, ParameterInfo)), None)
     # Typer keeps the first name in the place of the default.
-    return [] if info is None else [str(each) for each in (info.default, *(info.param_decls or ()))]
+    return [] if info is None else [str(name) for name in (info.default, *(info.param_decls or ()))]
 
 
 @contextlib.contextmanager

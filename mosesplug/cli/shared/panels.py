@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -12,8 +12,6 @@ import typer.main
 
 from mosesplug.options import PANELS, list_spellings
 from mosesplug.settings.spellings import spell_range
-
-__all__ = ["PanelCommand", "format_options"]
 
 _WIDTH = 80
 _LEFT = 29
@@ -26,9 +24,11 @@ class PanelCommand(typer.core.TyperCommand):
     Attributes:
         common: names of the options that ``--help`` shows, without dashes; ``--help-all`` shows
             all. Empty: ``--help`` shows all.
+        prepare: changes the words of the command line, given the spellings of all options.
     """
 
     common: Collection[str] = ()
+    prepare: Callable[[Sequence[str], Iterable[str]], Sequence[str]] | None = None
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
@@ -45,6 +45,10 @@ class PanelCommand(typer.core.TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse a command line; an option of two numbers takes them as a range, too."""
         pairs = {name for each in self.params if each.metavar == _PAIR for name in each.opts}
+        if self.prepare is not None:
+            params = self.get_params(ctx)
+            own = [name for each in params for name in (*each.opts, *each.secondary_opts)]
+            args = list(self.prepare(args, own))
         words: list[str] = []
         for word in args:
             ends = spell_range(word).split(":")

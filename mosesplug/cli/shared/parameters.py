@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from mosesplug.cli.shared.completion import complete_metrics
-from mosesplug.cli.shared.inputs import OUTPUT, REFERENCES, SCORES, WEIGHTS
 from mosesplug.cores import usable_cores
 from mosesplug.errors import UsageError
+from mosesplug.options import Opt
 
 __all__ = [
     "THREADS",
@@ -43,114 +41,109 @@ __all__ = [
 THREADS = usable_cores()
 
 Store = Annotated[
-    Path, typer.Argument(metavar="STORE", help="A working directory, or the store in it.")
+    Path, Opt("A working directory, or the store in it.", is_positional=True, metavar="STORE")
 ]
 Lists = Annotated[
     list[Path],
-    typer.Argument(
+    Opt(
+        "A working directory or store, or n-best lists of one text.",
+        is_positional=True,
         metavar="STORE|NBEST...",
-        help="A working directory or store, or n-best lists of one text.",
-        show_default=False,
     ),
 ]
 SentenceId = Annotated[
-    str, typer.Argument(metavar="SENTENCE", help="A sentence id, or its number from 0.")
+    str, Opt("A sentence id, or its number from 0.", is_positional=True, metavar="SENTENCE")
 ]
-Source = Annotated[Path | None, typer.Option("--source", help="The source sentences.")]
+Source = Annotated[Path | None, Opt("The source sentences.", name="source")]
 References = Annotated[
     Path | None,
-    typer.Option("--refs", help="The references: a file, or a prefix of several."),
-    REFERENCES,
+    Opt("The references: a file, or a prefix of several.", name="refs", exists="references"),
 ]
 ListReferences = Annotated[
     Path | None,
-    typer.Option("--refs", help="The references: a file, or a prefix; required for NBEST."),
-    REFERENCES,
+    Opt(
+        "The references: a file, or a prefix; required for NBEST.", name="refs", exists="references"
+    ),
 ]
 IterationOption = Annotated[
-    str, typer.Option("--iteration", metavar="N|all", help="The lists of one iteration, or merged.")
+    str, Opt("The lists of one iteration, or merged.", name="iteration", metavar="N|all")
 ]
 StoreWeights = Annotated[
     str | None,
-    typer.Option(
-        "--weights",
+    Opt(
+        "Weights of the model score, in any format [the run's result].",
+        name="weights",
         metavar="FILE|RUN",
-        help="Weights of the model score, in any format [the run's result].",
+        exists="weights",
     ),
-    WEIGHTS,
 ]
 ListWeights = Annotated[
     str | None,
-    typer.Option(
-        "--weights", metavar="FILE|RUN", help="Weights that rank the lists, in any format."
+    Opt(
+        "Weights that rank the lists, in any format.",
+        name="weights",
+        metavar="FILE|RUN",
+        exists="weights",
     ),
-    WEIGHTS,
 ]
 GraphWeights = Annotated[
     str | None,
-    typer.Option(
-        "--weights", metavar="FILE|RUN", help="Weights, in any format [the file weights of GRAPHS]."
+    Opt(
+        "Weights, in any format [the file weights of GRAPHS].",
+        name="weights",
+        metavar="FILE|RUN",
+        exists="weights",
     ),
-    WEIGHTS,
 ]
 SparseWeights = Annotated[
-    Path | None,
-    typer.Option("--sparse-weights", metavar="FILE", help="Sparse weights, name value a line."),
+    Path | None, Opt("Sparse weights, name value a line.", name="sparse-weights", metavar="FILE")
 ]
 MetricName = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME",
-        help="BLEU, CDER, CER, CHRF, MER, PER, TER, TER-SACREBLEU, WER, or a sum. [BLEU; of a "
+    Opt(
+        "BLEU, CDER, CER, CHRF, MER, PER, TER, TER-SACREBLEU, WER, or a sum. [BLEU; of a "
         "store, the metric of its run]",
-        autocompletion=complete_metrics,
+        metavar="NAME",
+        complete=complete_metrics,
     ),
 ]
 OutsideScores = Annotated[
     list[str] | None,
-    typer.Option(
-        "--scores",
+    Opt(
+        "Scores from outside, a line a hypothesis, as a metric; repeatable.",
+        name="scores",
         metavar="NAME=FILE",
-        help="Scores from outside, a line a hypothesis, as a metric; repeatable.",
+        exists="scores",
     ),
-    SCORES,
 ]
 MetricSettings = Annotated[
-    str, typer.Option(metavar="SETTINGS", help="Metric settings, as reflen:shortest,case:false.")
+    str, Opt("Metric settings, as reflen:shortest,case:false.", metavar="SETTINGS")
 ]
 Metrics = Annotated[
     list[str] | None,
-    typer.Option(
-        "--metric",
+    Opt(
+        "A metric, as 'CHRF beta:2'; may be repeated [BLEU, TER-SACREBLEU, CHRF beta:2].",
+        name="metric",
         metavar="'NAME [SETTINGS]'",
-        help="A metric, as 'CHRF beta:2'; may be repeated [BLEU, TER-SACREBLEU, CHRF beta:2].",
-        autocompletion=complete_metrics,
+        complete=complete_metrics,
     ),
 ]
 SentenceIdsOfLines = Annotated[
-    bool | None,
-    typer.Option("--ids/--no-ids", help="Lines begin with sentence ids [if they look so]."),
+    bool | None, Opt("Lines begin with sentence ids [if they look so].", name="ids")
 ]
 Errors = Annotated[
     int | None,
-    typer.Option(
-        min=0, metavar="N", help="Count edits of WER, MER, CER; show N aligned sentences."
-    ),
+    Opt("Count edits of WER, MER, CER; show N aligned sentences.", minimum=0, metavar="N"),
 ]
-Percent = Annotated[
-    bool, typer.Option("--percent", help="Scores from 0 to 100, as sacrebleu prints them.")
-]
-Seed = Annotated[int, typer.Option(min=0, metavar="N", help="Seed of all random choices.")]
-Threads = Annotated[
-    int, typer.Option(min=1, metavar="N", help="Threads; the result does not depend on it.")
-]
-Output = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="The output [stdout]."),
-    OUTPUT,
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print results and errors only.")]
+Percent = Annotated[bool, Opt("Scores from 0 to 100, as sacrebleu prints them.", name="percent")]
+Seed = Annotated[int, Opt("Seed of all random choices.", minimum=0, metavar="N")]
+Threads = Annotated[int, Opt("Threads; the result does not depend on it.", minimum=1, metavar="N")]
+STDOUT_OPTION = Opt(
+    "The output [stdout].", name="output", short="o", metavar="FILE", is_output=True
+)
+Output = Annotated[Path | None, STDOUT_OPTION]
+Json = Annotated[bool, Opt("Print one JSON document instead of a table.", name="json")]
+Quiet = Annotated[bool, Opt("Print results and errors only.", name="quiet")]
 
 
 def parse_iteration(text: str) -> int | None:

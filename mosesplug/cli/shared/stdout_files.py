@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from mosesplug.cli.shared.inputs import OUTPUT, find_files
-from mosesplug.cli.shared.parameters import Output
+from mosesplug.cli.shared.parameters import STDOUT_OPTION
 from mosesplug.errors import UsageError
 from mosesplug.scratch import ScratchDirectory
 
@@ -22,7 +22,7 @@ _PREFIX = "mosesplug-stdout-"
 
 @contextlib.contextmanager
 def route_stdout(
-    function: Callable[..., None], values: Mapping[str, Any]
+    parameters: Iterable[inspect.Parameter], values: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """Yield the arguments of a command, without ``-`` as the name of an output.
 
@@ -32,13 +32,13 @@ def route_stdout(
     Raises:
         UsageError: two outputs are stdout.
     """
-    parameters = inspect.signature(function, eval_str=True).parameters
+    known = {parameter.name: parameter for parameter in parameters}
     changed = dict(values)
     files: list[str] = []
     for name, value in values.items():
-        if value not in _NAMES or find_files(parameters[name]) is not OUTPUT:
+        if value not in _NAMES or find_files(known[name]) is not OUTPUT:
             continue
-        if parameters[name].annotation == Output:
+        if STDOUT_OPTION in known[name].annotation.__metadata__:
             changed[name] = None
         else:
             files.append(name)

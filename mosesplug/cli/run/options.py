@@ -1,0 +1,147 @@
+"""The options of the commands that run the tuning loop; nothing heavy is imported here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from mosesplug.cli.run.mert_options import list_completed_options
+from mosesplug.cli.shared.commands import Settings
+from mosesplug.cli.shared.completion import complete_setting_names
+from mosesplug.cli.shared.parameters import Json
+from mosesplug.options import Opt, list_options
+from mosesplug.settings.configuration import RunPlan
+
+
+@dataclass(frozen=True)
+class Tune:
+    """Tune a system and write moses.ini. `mosesplug settings X` explains option X."""
+
+    COMMON: ClassVar = frozenset(
+        {"working-dir", "decode-command", "decoder-flags", "nbest", "metric", "algorithm", "option"}
+        | {"threads", "seed", "max-iterations", "online", "heldout", "runs", "continue"}
+        | {"overwrite", "quiet"}
+    )
+    files: Annotated[
+        list[str] | None,
+        Opt(
+            "Source sentences, references, decoder, moses.ini. With --decode-command: INPUT REFS "
+            "WEIGHTS.",
+            is_positional=True,
+            metavar="INPUT REFS DECODER CONFIG",
+        ),
+    ] = None
+    settings: Annotated[
+        Path | None, Opt("Settings file; the command line wins", "Data", metavar="FILE")
+    ] = None
+    json: Json = False
+    given: Annotated[dict[str, Any] | None, Settings(list_options(RunPlan))] = None
+
+
+_PANELS = ("Data", "Learning", "Parallel", "Output")
+_OF_DECODER = ("nbest", "weights-format", "config-weights-first")
+_OMITTED = ("refs", "config", "decoder", "working-dir", "continue", "last", "verbose", "quiet")
+
+_Directory = Annotated[
+    Path,
+    Opt("The working directory of the run.", is_positional=True, metavar="DIR", is_output=True),
+]
+_Quiet = Annotated[bool, Opt("Print errors only.", name="quiet")]
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Print the weights that a decoder elsewhere must decode with.
+
+    Prints the path of a file of weights, or nothing if the run is finished; then the resulting
+    weights are in DIR. Decode, and give the n-best list to `mosesplug tell DIR FILE`. Until then,
+    the same weights are printed. Settings that are not given are those the run began with.
+
+    Example: mosesplug ask tuning dev.en start.weights --algorithm kbmira
+    """
+
+    directory: _Directory
+    files: Annotated[
+        list[str] | None,
+        Opt(
+            "References, and a file with all features and their starting weights. Only needed to "
+            "begin a run.",
+            is_positional=True,
+            metavar="REFS WEIGHTS",
+            exists=("references", "path"),
+        ),
+    ] = None
+    as_json: Annotated[bool, Opt("Print JSON.", name="json")] = False
+    quiet: _Quiet = False
+    # Those of a run that has no decoder of its own.
+    given: Annotated[
+        dict[str, Any] | None,
+        Settings(
+            tuple(
+                option
+                for option in list_options(RunPlan)
+                if option.name not in _OMITTED
+                and (option.panel in _PANELS or option.name in _OF_DECODER)
+            )
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Tell:
+    """Store and learn from the n-best list that answers `mosesplug ask`.
+
+    If the list cannot be used, nothing is stored, and the request is still open. A list is told
+    once: without an open request, this is an error, and so is the list of an earlier request,
+    unless --iteration says that the decoder wrote it again.
+
+    Example: mosesplug tell tuning run1.nbest
+    """
+
+    directory: _Directory
+    lists: Annotated[
+        Path,
+        Opt(
+            "The n-best lists of all sentences, in any format.", is_positional=True, metavar="FILE"
+        ),
+    ]
+    iteration: Annotated[
+        int | None,
+        Opt("The open request's iteration; accepts repeated lists, too.", minimum=1),
+    ] = None
+    quiet: _Quiet = False
+
+
+@dataclass(frozen=True)
+class MertMoses:
+    """Tune with the command line of mert-moses.pl."""
+
+    files: Annotated[
+        list[str] | None, Opt("", is_positional=True, metavar="INPUT REFS DECODER CONFIG")
+    ] = None
+    given: Annotated[
+        dict[str, Any] | None,
+        Settings(list_completed_options(), has_panels=False, are_negatable=False),
+    ] = None
+
+
+@dataclass(frozen=True)
+class ShowSettings:
+    """Explain a setting, or print those of a run as TOML.
+
+    The output without arguments is a settings file with all defaults, to be edited and given to
+    `mosesplug tune --settings`.
+    """
+
+    name: Annotated[
+        str | None,
+        Opt(
+            "A setting to explain.",
+            is_positional=True,
+            metavar="[NAME]",
+            complete=complete_setting_names,
+        ),
+    ] = None
+    schema: Annotated[bool, Opt("Print the JSON schema of a settings file.")] = False
+    markdown: Annotated[bool, Opt("Print the reference of all settings.")] = False

@@ -1,0 +1,175 @@
+"""The table of the commands of ``mosesplug``; nothing is imported until one is called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mosesplug.cli.shared.exits import TUNING_CONTINUES
+
+TYPER_SETTINGS: dict[str, Any] = {
+    "add_completion": False,
+    "rich_markup_mode": None,
+    "pretty_exceptions_enable": False,
+    "context_settings": {"help_option_names": ["--help", "-h"]},
+}
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command that is not imported yet.
+
+    Attributes:
+        run: its function, ``module:function``; a module that begins with a dot is of ``cli``.
+        help: one line for the list of commands.
+        fields: the class of its options, ``module:Class``; empty: the function's parameters.
+            The class may have ``COMMON``, the options that ``--help`` shows, and ``prepare``,
+            which changes the words of the command line.
+        after_interrupt: shown when it is interrupted.
+    """
+
+    run: str
+    help: str
+    fields: str = ""
+    after_interrupt: str = ""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Commands under one word.
+
+    Attributes:
+        help: one line for the list of commands.
+        commands: the commands by name.
+    """
+
+    help: str
+    commands: Mapping[str, Command]
+
+
+Table = Mapping[str, Command | Group]
+
+MERT_MOSES = Command(
+    ".run.mert_moses:main", "Tune with the command line of mert-moses.pl.", ".run.options:MertMoses"
+)
+
+COMMANDS: Table = {
+    "tune": Command(
+        ".run.tune:tune",
+        "Tune a system: decode, optimize, repeat, write moses.ini.",
+        ".run.options:Tune",
+        after_interrupt=TUNING_CONTINUES,
+    ),
+    "ask": Command(
+        ".run.ask:ask",
+        "Print the weights that a decoder elsewhere must decode with.",
+        ".run.options:Ask",
+        after_interrupt="The same command continues.",
+    ),
+    "tell": Command(
+        ".run.ask:tell",
+        "Store and learn from the n-best list of that decoder.",
+        ".run.options:Tell",
+        after_interrupt="mosesplug ask continues the run, and prints the weights whose list is"
+        " missing.",
+    ),
+    "mert-moses": MERT_MOSES,
+    "settings": Command(
+        ".run.settings:settings",
+        "Explain a setting of a tuning run, or print all as TOML.",
+        ".run.options:ShowSettings",
+    ),
+    "optimize": Command(
+        ".learn.optimize:optimize",
+        "Learn weights from existing n-best lists or search graphs.",
+        ".learn.options:Optimize",
+    ),
+    "algorithms": Command(
+        ".learn.algorithms:list_algorithms",
+        "List the algorithms, or explain one and its settings.",
+        ".learn.options:Algorithms",
+    ),
+    "cache": Command(
+        ".learn.cache:cache", "List or remove files that only save time.", ".learn.options:Cache"
+    ),
+    "plugins": Command(
+        ".learn.plugins:plugins",
+        "List what other installed packages add to mosesplug.",
+        ".learn.options:Plugins",
+    ),
+    "bench-optimizers": Command(
+        ".learn.bench_optimizers:bench_optimizers",
+        "Compare algorithms on the same n-best lists.",
+        ".learn.options:Bench",
+    ),
+    "check": Command(".inspect.check:check", "Check a tuning set and its lists before tuning."),
+    "oracle": Command(".inspect.oracle:oracle", "Find the oracle translations of n-best lists."),
+    "mbr": Command(".inspect.mbr:mbr", "Choose translations by minimum Bayes risk."),
+    "rerank": Command(
+        ".inspect.rerank:rerank", "Choose the best of each n-best list by other weights."
+    ),
+    "nbest": Group(
+        "Inspect and maintain the n-best lists of a store.",
+        {
+            "ls": Command(".inspect.nbest_summary:ls", "List the iterations of a store."),
+            "show": Command(".inspect.nbest_show:show", "Show the hypotheses of a sentence."),
+            "diff": Command(".inspect.nbest_show:diff", "Compare two hypotheses or iterations."),
+            "grep": Command(".inspect.nbest_summary:grep", "Search texts and features."),
+            "stats": Command(
+                ".inspect.nbest_summary:stats", "Print statistics of features and lists."
+            ),
+            "export": Command(
+                ".inspect.nbest_store:export", "Write n-best lists, arrays or a table."
+            ),
+            "import": Command(".inspect.nbest_store:import_", "Create a store of n-best lists."),
+            "verify": Command(".inspect.nbest_store:verify", "Verify every record."),
+            "compact": Command(".inspect.nbest_store:compact", "Remove free pages."),
+            "copy": Command(".inspect.nbest_store:copy", "Copy a store."),
+            "drop": Command(".inspect.nbest_store:drop", "Remove the newest iteration."),
+        },
+    ),
+    "weights": Group(
+        "Show, compare, combine and convert weights.",
+        {
+            "show": Command(
+                ".inspect.weights:show", "Show weights, or those of a run's iterations."
+            ),
+            "diff": Command(".inspect.weights:diff", "Compare two weight vectors."),
+            "average": Command(".inspect.weights_make:average", "Average several weight vectors."),
+            "interpolate": Command(
+                ".inspect.weights_make:interpolate", "Interpolate between two weight vectors."
+            ),
+            "normalize": Command(
+                ".inspect.weights_make:normalize", "Divide weights by their norm."
+            ),
+            "convert": Command(".inspect.weights_make:convert", "Write weights in another format."),
+        },
+    ),
+    "line": Command(".inspect.line:line", "Print the score along a line."),
+    "score": Command(".inspect.score:score", "Score a translation by several metrics."),
+    "compare": Command(
+        ".inspect.compare:compare", "Test whether systems differ by more than chance."
+    ),
+    "report": Command(".inspect.report:report", "Write a run's report as one HTML page."),
+    "forest": Group(
+        "Search graphs: n-best lists, oracles and statistics.",
+        {
+            "nbest": Command(
+                ".inspect.forest:nbest",
+                "Write n-best lists: best, diverse or sampled translations.",
+            ),
+            "oracle": Command(
+                ".inspect.forest:oracle", "Print the oracle translations of search graphs."
+            ),
+            "info": Command(".inspect.forest:info", "Count nodes, edges and derivations."),
+        },
+    ),
+    "install-tools": Command(
+        ".moses.install:install_tools",
+        "Write launchers under the names of other toolkits' programs.",
+    ),
+    "warm-up": Command(
+        ".learn.warm_up:warm_up", "Compile inner loops in advance.", ".learn.options:WarmUp"
+    ),
+}
