@@ -31,13 +31,9 @@ from mosesplug.store import IterationRecord
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.guarding import FirstLook, guard_decoded, guard_weights
 from mosesplug.tuning.heldout import HeldOutScorer, count_since_best
-from mosesplug.tuning.online.numbering import name_weights
-from mosesplug.tuning.online.source import DecodingSource, EpochLists, EpochSetup
-from mosesplug.tuning.online.state import (
-    EpochStart,
-    averages_weights,
-    encode_state,
-)
+from mosesplug.tuning.online.numbering import FeatureNumbering, name_weights
+from mosesplug.tuning.online.source import EpochLists, EpochSetup
+from mosesplug.tuning.online.state import averages_weights, encode_state
 from mosesplug.tuning.online.workers import (
     DecodingWorkers,
     StaleDecodingSource,
@@ -66,7 +62,9 @@ class Epoch:
     scorer: HeldOutScorer | None
     iteration: int
     record: IterationStart
-    start: EpochStart
+    learner: Learner
+    states: Sequence[LearnerState]
+    numbering: FeatureNumbering
     before: tuple[Evaluation, ...]
 
     @property
@@ -74,9 +72,7 @@ class Epoch:
         """Seed, batches, metric and active weights."""
         context = self.context
         metric = context.configuration.metric
-        return Plan(
-            context.seed, context.optimizer.online.batch, metric, self.start.numbering.active
-        )
+        return Plan(context.seed, context.optimizer.online.batch, metric, self.numbering.active)
 
     def setup(self, sentences: Iterable[int], **more: int) -> EpochSetup:
         """Return the setup of some sentences; ``more`` goes into the start record."""
@@ -86,7 +82,7 @@ class Epoch:
             show=context.show,
             weights=self.record.weights,
             start={**self.record.as_record(), **more},
-            sparse=self.start.numbering.space.sparse,
+            sparse=self.numbering.space.sparse,
             active=configuration.optimization.active,
             metric=configuration.metric,
             references=context.references,
@@ -114,7 +110,7 @@ def run_batches(
         current: the iteration, if all its lists are stored.
         last: the result of the previous epoch, if there is one.
     """
-    context, iteration, start = epoch.context, epoch.iteration, epoch.start
+    context, iteration = epoch.context, epoch.iteration
     metric = context.configuration.metric
     release_memory()  # leave memory to the decoder's models
     context.watch(PhaseStarted(iteration, "decode"))
@@ -124,10 +120,11 @@ def run_batches(
         epoch.setup(range(len(epoch.texts))),
         current,
         context.watch,
+        decoder=None if isinstance(workers, DecodingWorkers) else workers,
         progress=lambda: {"heldout": [evaluation.as_record() for evaluation in evaluations]},
         inspect=FirstLook(context),
     )
-    learner = lists.numbering.restrict(start.learner)
+    learner = lists.numbering.restrict(epoch.learner)
     decoded_before, clock = lists.seconds, Clock()
     scores = _HeldOutScores(epoch, lists, evaluations)
 
@@ -140,10 +137,10 @@ def run_batches(
 
     # The held-out set may be new in this epoch: then its start is evaluated, too.
     if not epoch.before:
-        scores.add(start.states[0])
-    (state,) = start.states
+        scores.add(epoch.states[0])
+    (state,) = epoch.states
     # The epoch overwrites the state.
-    old = learner.weights_before(state, start.numbering.active)
+    old = learner.weights_before(state, epoch.numbering.active)
     facts: Mapping[str, float] = {}
     if isinstance(workers, DecodingWorkers):
         stale = StaleDecodingSource(lists, workers, learner)
@@ -162,8 +159,7 @@ def run_batches(
         )
         order = stale.order
     else:
-        source = DecodingSource(lists, workers)
-        report = run_epoch(learner, state, source, epoch.plan, iteration, on_batch=after_batch)
+        report = run_epoch(learner, state, lists, epoch.plan, iteration, on_batch=after_batch)
         order = None
         if learner.line_search and not scores.is_exhausted:
             report, facts = _search_line(epoch, lists, learner, report, old)
@@ -173,7 +169,7 @@ def run_batches(
     report_epoch(epoch, result)
     if not scores.is_exhausted:
         scores.add(report.state)
-    lists.finish(order)
+    lists.close(order)
     require_finite_weights(vector, context.optimizer.name, iteration)
     average = None
     if AVERAGE in learner.fills:
@@ -185,7 +181,7 @@ def run_batches(
         result,
         heldout=tuple(evaluations),
         average=average,
-        learner=encode_state(report.state, lists.numbering.space, learner),
+        learner=encode_state(report.state, lists.numbering.space, learner.fills),
     )
     guard_decoded(context)
     guard_weights(context, result.weights)
@@ -208,7 +204,7 @@ def _search_line(
     """
     weights = learner.weights(report.state)
     require_finite_weights(weights, epoch.context.optimizer.name, epoch.iteration)
-    problem = Problem(lists.batch(lists.setup.sentences), lists.setup.metric)
+    problem = Problem(lists.read(lists.sentences), lists.setup.metric)
     old = np.append(old, np.zeros(len(weights) - len(old)))
     mix = line_search(problem, old, weights)
     vectors = {**report.state.vectors, "weights": mix.weights}
@@ -251,7 +247,7 @@ class _HeldOutScores:
             found.append(self._stored[len(found)])
             return
         clock = Clock()
-        mean = mean_weights(epoch.start.learner, state)
+        mean = mean_weights(epoch.learner, state)
         weights = name_weights(self._lists.numbering.space, mean, epoch.record.weights)
         found += epoch.evaluate(weights, state.updates, *found)
         self.seconds += clock.seconds()

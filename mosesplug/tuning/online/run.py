@@ -108,8 +108,11 @@ def run_online_iteration(run: OnlineRun) -> None:
         write_result_files(context, iteration - 1, last)
     write_decoding_files(context, iteration, weights, last.optimum if last else None)
     record = IterationStart(weights, context.seed, context.settings, (), 0.0)
-    start = start_epoch(context, weights, last, shards)
-    epoch = Epoch(context, run.texts, run.scorer, iteration, record, start, read_evaluations(done))
+    before = read_evaluations(done)
+    learner, states, numbering = start_epoch(context, weights, last, shards)
+    epoch = Epoch(
+        context, run.texts, run.scorer, iteration, record, learner, states, numbering, before
+    )
     if isinstance(run.workers, ShardWorkers):
         result = run_shards(epoch, run.workers, last)
     else:

@@ -35,7 +35,7 @@ from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.guarding import guard_decoded, guard_weights
 from mosesplug.tuning.online.epoch import Epoch, make_result, mean_of_epochs, report_epoch
 from mosesplug.tuning.online.numbering import FeatureNumbering
-from mosesplug.tuning.online.source import DecodingSource, EpochLists, EpochSetup, is_same_start
+from mosesplug.tuning.online.source import EpochLists, EpochSetup, is_same_start
 from mosesplug.tuning.online.state import averages_weights, encode_state, find_mean
 from mosesplug.tuning.parallel.executors import StopSignal
 from mosesplug.tuning.parallel.mixing import LineScores, search_line
@@ -73,7 +73,7 @@ class DecodedShard:
         return self.directory / "nbests.lmdb"
 
     @contextmanager
-    def open(self, stop: StopSignal | None = None) -> Iterator[DecodingSource]:
+    def open(self, stop: StopSignal | None = None) -> Iterator[EpochLists]:
         """Open the store, make the decoder, and find out how far the epoch is.
 
         Args:
@@ -104,10 +104,14 @@ class DecodedShard:
             store.require(self.fingerprints)
             with self.decoder.make(f"shard{self.number}", note, beat) as decoder:
                 signal.on_stop(decoder.close)
-                lists = EpochLists(
-                    store, self.setup, self._complete(store), lambda message: note(message.text)
+                yield EpochLists(
+                    store,
+                    self.setup,
+                    self._complete(store),
+                    lambda message: note(message.text),
+                    decoder=decoder,
+                    notes=notes,
                 )
-                yield DecodingSource(lists, decoder, notes)
 
     def _complete(self, store: NBestStore) -> IterationRecord | None:
         """Return the store's iteration of this epoch, if all its lists are stored.
@@ -213,12 +217,12 @@ def run_shards(
     epoch: Epoch, workers: ShardWorkers, last: IterationResult | None
 ) -> IterationResult:
     """Run an epoch of shards, mix it and store its iteration, which has no lists."""
-    context, iteration, start = epoch.context, epoch.iteration, epoch.start
+    context, iteration = epoch.context, epoch.iteration
     configuration, store = context.configuration, context.store
     evaluations = []
     if not epoch.before:  # the held-out set may be new in this epoch: its start is evaluated, too
         before = find_mean(last, context.optimizer)
-        updates = sum(state.updates for state in start.states)
+        updates = sum(state.updates for state in epoch.states)
         evaluations = epoch.evaluate(before or epoch.record.weights, updates)
     release_memory()  # leave memory to the decoders' models
     context.watch(PhaseStarted(iteration, "decode"))
@@ -238,13 +242,13 @@ def run_shards(
     report, mix = run_sharded_epoch(
         workers.executor,
         context.optimizer,
-        start.states,
+        epoch.states,
         shards,
         epoch.plan,
         iteration,
         sharding=workers.sharding,
         corpus=corpus,
-        old=start.learner.weights_before(start.states[0], epoch.plan.active),
+        old=epoch.learner.weights_before(epoch.states[0], epoch.plan.active),
         progress=ShardProgress(context.watch, configuration.metric, iteration, files),
     )
     for note in report.notes:
@@ -274,7 +278,7 @@ def run_shards(
         result,
         heldout=tuple(evaluations),
         learner={
-            "shards": [encode_state(state, space, start.learner) for state in report.states],
+            "shards": [encode_state(state, space, epoch.learner.fills) for state in report.states],
             "sparse": list(space.sparse),
         },
         shards=ShardLists(

@@ -73,6 +73,8 @@ class EpochSetup:
 class EpochLists:
     """The lists of one epoch in a store; stored batches are replayed, new ones added.
 
+    A ``ShardSource`` for ``run_epoch``, if it has a decoder.
+
     Attributes:
         iteration: the iteration of the store, to which the lists belong.
         numbering: the numbering of the features; it grows.
@@ -90,6 +92,8 @@ class EpochLists:
         complete: IterationRecord | None,
         note: Callable[[Note], None],
         *,
+        decoder: BatchDecoder | None = None,
+        notes: Sequence[str] = (),
         progress: Callable[[], Mapping[str, Any]] = dict,
         inspect: Callable[[Sequence[NBestList]], None] = lambda lists: None,
     ) -> None:
@@ -98,11 +102,14 @@ class EpochLists:
         Args:
             store: open for writing. An interrupted epoch in it with another start is dropped.
             complete: the store's iteration of this epoch, if all its lists are stored.
+            decoder: decodes new batches in turn; None if workers do.
+            notes: messages for the user, to be reported at the end; more may come.
             progress: returns what else to store with each batch.
             inspect: receives new lists as soon as they are stored; its exceptions end the epoch.
         """
         self.setup, self.numbering = setup, setup.numbering()
         self._store, self._progress, self._inspect = store, progress, inspect
+        self._decoder, self._notes, self._place = decoder, notes, 0
         self._read: Callable[[NDArray[np.int64]], Batch] = store.open_batch
         self._n_known = self.numbering.space.n_sparse
         self.is_complete = False
@@ -169,11 +176,38 @@ class EpochLists:
             raise DecoderError(f"the decoder's n-best list cannot be used: {error}") from error
         self._inspect(lists)
 
-    def batch(self, sentences: NDArray[np.int64]) -> Batch:
+    @property
+    def sentences(self) -> NDArray[np.int64]:
+        """int64, ascending."""
+        return self.setup.sentences
+
+    def batch(
+        self, sentences: NDArray[np.int64], weights: Callable[[], NDArray[np.float64]]
+    ) -> Batch:
+        """Return the lists of the next batch, decoded with these weights unless they are stored.
+
+        Raises:
+            DecoderError: the decoder failed, or its lists cannot be used.
+        """
+        is_stored = self.is_complete or self._place < self.stored["batches"]
+        self._place += 1
+        if self._decoder is not None and not is_stored:
+            clock = Clock()
+            texts = [(number, self.setup.texts[number]) for number in sentences.tolist()]
+            lists = self._decoder.decode(texts, self.model_weights(weights()))
+            self.seconds += clock.seconds()
+            self.add(lists, self._place)
+        return self.read(sentences)
+
+    def read(self, sentences: NDArray[np.int64]) -> Batch:
         """Return a stored batch over the columns of the epoch."""
         return self.numbering.renumber(self._read(sentences))
 
-    def finish(self, order: NDArray[np.int32] | None = None) -> None:
+    def restrict(self, learner: Learner) -> Learner:
+        """Return the learner that changes active weights only."""
+        return self.numbering.restrict(learner)
+
+    def close(self, order: NDArray[np.int32] | None = None) -> None:
         """Finish the store's iteration, unless it is."""
         if not self.is_complete:
             record = {**self.setup.start, "seconds_decoding": self.seconds}
@@ -181,8 +215,9 @@ class EpochLists:
                 record["order"] = order
             self._store.finish_iteration(self.iteration, record)
 
-    def complete_report(self, report: EpochReport, learner: Learner) -> EpochReport:
-        """Return a finished epoch's report with facts about its features and lists."""
+    def finish(self, report: EpochReport, learner: Learner) -> EpochReport:
+        """Finish the store's iteration; add facts about features and lists to the report."""
+        self.close()
         space, record = self.numbering.space, self._store.iterations()[-1]
         return replace(
             report,
@@ -192,6 +227,7 @@ class EpochLists:
             hypotheses=record.hypotheses,
             new_hypotheses=record.new_hypotheses,
             seconds=self.seconds,
+            notes=tuple(self._notes),
         )
 
 
@@ -204,48 +240,3 @@ def drop_open_epoch(store: NBestStore) -> Note:
         f" {0 if opened is None else len(opened.sentences)} sentences are dropped",
         is_warning=True,
     )
-
-
-class DecodingSource:
-    """A batch source that decodes: a ``ShardSource`` for ``run_epoch``."""
-
-    def __init__(self, lists: EpochLists, decoder: BatchDecoder, notes: Sequence[str] = ()) -> None:
-        """Start an epoch.
-
-        Args:
-            notes: messages for the user, to be reported at the end; more may come.
-        """
-        self._lists, self._decoder, self._notes = lists, decoder, notes
-        self._place = 0
-
-    @property
-    def sentences(self) -> NDArray[np.int64]:
-        """int64, ascending."""
-        return self._lists.setup.sentences
-
-    def batch(
-        self, sentences: NDArray[np.int64], weights: Callable[[], NDArray[np.float64]]
-    ) -> Batch:
-        """Return the lists of a batch, decoded with these weights unless they are stored.
-
-        Raises:
-            DecoderError: the decoder failed, or its lists cannot be used.
-        """
-        lists = self._lists
-        if not lists.is_complete and self._place >= lists.stored["batches"]:
-            clock = Clock()
-            texts = [(number, lists.setup.texts[number]) for number in sentences.tolist()]
-            made = self._decoder.decode(texts, lists.model_weights(weights()))
-            lists.seconds += clock.seconds()
-            lists.add(made, self._place + 1)
-        self._place += 1
-        return lists.batch(sentences)
-
-    def restrict(self, learner: Learner) -> Learner:
-        """Return the learner that changes active weights only."""
-        return self._lists.numbering.restrict(learner)
-
-    def finish(self, report: EpochReport, learner: Learner) -> EpochReport:
-        """Finish the store's iteration after the last batch and complete the report."""
-        self._lists.finish()
-        return replace(self._lists.complete_report(report, learner), notes=tuple(self._notes))

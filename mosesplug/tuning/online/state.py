@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import Optimizer
@@ -19,24 +18,6 @@ from mosesplug.tuning.context import Context
 from mosesplug.tuning.online.numbering import FeatureNumbering
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import IterationResult, read_result
-
-
-@dataclass(frozen=True)
-class EpochStart:
-    """Where an epoch starts.
-
-    Attributes:
-        learner: keeps a mean of the weights if one is wanted and there are no shards.
-        states: the state of the learner, or one for each shard; without shards, the epoch
-            overwrites it.
-        numbering: the numbering of the features that are known.
-        vector: float64 ``[n_features]``, the weights.
-    """
-
-    learner: Learner
-    states: list[LearnerState]
-    numbering: FeatureNumbering
-    vector: NDArray[np.float64]
 
 
 def select_result(configuration: Configuration, optimizer: Optimizer) -> str:
@@ -84,13 +65,17 @@ def find_start_weights(context: Context) -> Weights:
 
 def start_epoch(
     context: Context, weights: Weights, last: IterationResult | None, shards: int | None
-) -> EpochStart:
+) -> tuple[Learner, list[LearnerState], FeatureNumbering]:
     """Start the next epoch where the last one ended, or at given weights.
 
     Args:
         weights: to start with if there is no stored state of this learner and number of shards.
         last: the result of the previous iteration, if there is one.
         shards: the number of shards; None for one learner.
+
+    Returns:
+        The learner, which keeps a mean of the weights if one is wanted and there are no shards; its
+        state, which the epoch overwrites, or one for each shard; and the features that are known.
     """
     learner = context.optimizer.learner()
     # With a line search, the mean is that of the weights after the epochs.
@@ -109,8 +94,7 @@ def start_epoch(
     numbering = FeatureNumbering(context.space, names, active)
     if not records:
         vector = weights.vector(numbering.space)
-        states = [learner.init(vector) for _ in range(shards or 1)]
-        return EpochStart(learner, states, numbering, vector)
+        return learner, [learner.init(vector) for _ in range(shards or 1)], numbering
     # A mean of the weights that is no longer wanted is dropped.
     states = [
         _decode_state(
@@ -118,7 +102,7 @@ def start_epoch(
         )
         for record in records
     ]
-    return EpochStart(learner, states, numbering, states[0].vectors["weights"])
+    return learner, states, numbering
 
 
 def _has_vectors(learner: Learner, vectors: Iterable[str]) -> bool:
@@ -130,9 +114,11 @@ def _has_vectors(learner: Learner, vectors: Iterable[str]) -> bool:
     return want <= have and have - want <= {AVERAGE}
 
 
-def encode_state(state: LearnerState, space: FeatureSpace, learner: Learner) -> dict[str, Any]:
+def encode_state(
+    state: LearnerState, space: FeatureSpace, fills: Mapping[str, float]
+) -> dict[str, Any]:
     """Return plain data and arrays for the store, over all columns of ``space``."""
-    state = grow_state(state, len(space), learner.fills)
+    state = grow_state(state, len(space), fills)
     return {
         "vectors": dict(state.vectors),
         "memory": dict(state.memory),
@@ -159,14 +145,8 @@ def encode_states(states: Sequence[LearnerState], space: FeatureSpace) -> dict[s
     """
     if not states:
         return None
-    names = list(space.sparse)
-    records: list[dict[str, Any]] = [
-        {"vectors": dict(each.vectors), "memory": dict(each.memory), "updates": each.updates}
-        for each in states
-    ]
-    if len(records) == 1:
-        return {**records[0], "sparse": names}
-    return {"shards": [{**record, "sparse": names} for record in records], "sparse": names}
+    records = [encode_state(state, space, {}) for state in states]
+    return records[0] if len(records) == 1 else {"shards": records, "sparse": list(space.sparse)}
 
 
 def decode_states(

@@ -167,7 +167,7 @@ class StaleDecodingSource:
     @property
     def sentences(self) -> NDArray[np.int64]:
         """int64, ascending."""
-        return self._lists.setup.sentences
+        return self._lists.sentences
 
     @property
     def order(self) -> NDArray[np.int32]:
@@ -192,4 +192,4 @@ class StaleDecodingSource:
         self._applied.append((job.place, job.version))
         if result is not None:
             lists.add(result, len(self._applied), self.order)
-        return compute_change(lists.batch(job.sentences), self._learner, job)
+        return compute_change(lists.read(job.sentences), self._learner, job)
