@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Statistics
 from mosesplug.errors import UsageError
 from mosesplug.optimizers.problem import (
     Problem,
@@ -25,22 +26,14 @@ from mosesplug.optimizers.problem import (
 )
 from mosesplug.tuning.parallel.shards import split_into_shards
 
+if TYPE_CHECKING:
+    from mosesplug.learning.inputs import LearningData
+
 _FOLDS, _HELD_OUT = 1, 2
 """Random streams of a seed; learning from all sentences uses the seed itself."""
 
 LearnFunction = Callable[[Problem, np.random.Generator, Progress], Solution]
 """Finds weights for a problem."""
-
-
-class SplittableData(Protocol):
-    """Data whose sentences can be taken apart."""
-
-    @property
-    def sentences(self) -> NDArray[np.int64]:
-        """Positions of the sentences that have hypotheses, ascending."""
-
-    def take_sentences(self, positions: NDArray[np.int64]) -> Problem:
-        """Return the problem of the sentences at some positions."""
 
 
 @dataclass(frozen=True)
@@ -92,56 +85,45 @@ class CrossValidation:
 
 
 def cross_validate(
-    data: SplittableData,
-    start: NDArray[np.float64],
+    data: LearningData,
     learn: LearnFunction,
     count: int,
     seed: int,
     progress: Progress = no_progress,
-    rescore: Callable[[Problem, float | None], Problem] = lambda problem, exponent: problem,
-    start_exponent: float | None = None,
 ) -> CrossValidation:
     """Learn from all folds but one, score that one, and repeat for each fold.
 
     Args:
-        data: its sentences are assigned to folds at random, as evenly as possible.
-        start: float64 ``[n_features]``, weights to compare with.
+        data: with the weights to compare with.
         learn: finds weights; each fold has a random generator of its own.
         count: number of folds, at least 2.
-        seed: seed of the assignment and of all random choices.
-        rescore: returns a problem with the features of a solution's length exponent.
-        start_exponent: that of ``start``.
 
     Raises:
         UsageError: there are fewer than 2 folds, or more folds than sentences.
         OptimizerError: no usable weights were found without one of the folds.
     """
-    sentences = data.sentences
-    parts = split_folds(sentences, count, seed)
     folds = []
-    totals = np.zeros(0)
-    for number, own in enumerate(parts, start=1):
-        others = np.setdiff1d(sentences, own)
+    totals: Statistics | None = None
+    for number, own in enumerate(split_folds(data.sentences, count, seed), start=1):
         rng = np.random.default_rng([seed, _FOLDS, number])
-        solution = learn(data.take_sentences(others), rng, no_progress)
-        left_out = rescore(data.take_sentences(own), solution.length_exponent)
-        found = left_out.candidates.first_best(solution.weights)
-        totals = found if number == 1 else totals + found
-        score = float(left_out.metric.score(found))
+        others = data.take_sentences(np.setdiff1d(data.sentences, own))
+        solution = learn(others, rng, no_progress)
+        left_out = data.rescore(data.take_sentences(own), solution.length_exponent)
+        statistics = left_out.candidates.first_best(solution.weights)
+        totals = statistics if totals is None else totals + statistics
+        score = float(left_out.metric.score(statistics))
         folds.append(Fold(len(own), solution.score, score, np.sort(own), solution))
         progress(number, count, "folds")
-    everything = data.take_sentences(sentences)
+    everything = data.take_sentences(data.sentences)
     return CrossValidation(
         tuple(folds),
-        corpus_score(rescore(everything, start_exponent), start),
-        float(everything.metric.score(totals)),
+        corpus_score(data.rescore(everything, data.start_exponent), data.start.weights),
+        float(everything.metric.score(np.asarray(totals))),
     )
 
 
 def split_folds(sentences: NDArray[np.int64], count: int, seed: int) -> list[NDArray[np.int64]]:
-    """Assign sentences to folds at random, as evenly as possible.
-
-    Each fold is ascending.
+    """Assign distinct sentences to folds at random, as evenly as possible, each ascending.
 
     Args:
         count: number of folds, at least 2.

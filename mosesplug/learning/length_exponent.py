@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,23 +84,15 @@ class _Search:
         return weights if self.problem.bounds is None else self.problem.bounds.project(weights)
 
 
-class ExponentLearner(Protocol):
-    """Makes functions that find the weights of one exponent."""
+MakeLearner = Callable[[Floats | None, bool], LearnFunction]
+"""Returns a function that finds the weights of one exponent.
 
-    @property
-    def has_restarts(self) -> bool:
-        """Whether the algorithm starts from random points, too."""
-
-    def __call__(self, start: Floats | None, *, nearby: bool = False) -> LearnFunction:
-        """Return a function that finds weights.
-
-        Args:
-            start: where it starts; None: from the given weights.
-            nearby: search without restarts, if the algorithm has some.
-        """
+The arguments are the weights to start from (None: the given ones), and whether to search nearby,
+without restarts if the algorithm has some.
+"""
 
 
-def learn_exponent(learn: ExponentLearner, scale: LengthScale) -> LearnFunction:
+def learn_exponent(make: MakeLearner, scale: LengthScale, *, has_restarts: bool) -> LearnFunction:
     """Return a function that finds the exponent and the weights of a problem.
 
     The result has the best score of all exponents that were tried, the smallest one in a tie. An
@@ -115,12 +107,12 @@ def learn_exponent(learn: ExponentLearner, scale: LengthScale) -> LearnFunction:
         def score_at(exponent: float) -> float:
             exponent = min(max(float(exponent), scale.low), scale.high)
             if exponent not in tried.found:
-                if learn.has_restarts and tried.found:
+                if has_restarts and tried.found:
                     near = tried.nearest_weights(exponent)
                     for start in (None, near):
-                        tried.score_at(exponent, learn(start, nearby=True))
+                        tried.score_at(exponent, make(start, True))
                 else:
-                    tried.score_at(exponent, learn(None))
+                    tried.score_at(exponent, make(None, False))
                 progress(min(len(tried.found), total), total, "exponents")
             return tried.found[exponent].score
 
@@ -130,14 +122,14 @@ def learn_exponent(learn: ExponentLearner, scale: LengthScale) -> LearnFunction:
                 near, score = _move_exponent(problem, scale, solution.weights, tried.best_exponent)
                 if score <= solution.score:
                     break
-                if tried.score_at(near, learn(solution.weights, nearby=True)) <= score:
+                if tried.score_at(near, make(solution.weights, True)) <= score:
                     # The algorithm ends lower from there: what was found by x alone counts.
                     tried.found[near] = replace(solution, score=score)
 
         def learn_thoroughly() -> bool:
             """Return whether more restarts find better weights for the best exponent."""
             before = tried.best
-            again = learn(before.weights) if learn.has_restarts else None
+            again = make(before.weights, False) if has_restarts else None
             return again is not None and tried.score_at(tried.best_exponent, again) > before.score
 
         for exponent in np.linspace(scale.low, scale.high, GRID if width > 0.0 else 1):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Weights
 from mosesplug.errors import OptimizerError
 from mosesplug.learning.cross_validation import (
     CrossValidation,
@@ -62,14 +63,16 @@ class OptimizeResult:
         if data.domains is None:
             return []
         start, end = data.start.weights, learning.solution.weights
-        found = []
-        for positions, held_out in (
-            (learning.learned_sentences, False),
-            (learning.held_out_sentences, True),
-        ):
-            part = data.take_sentences(positions)
-            found += score_domains(data.domains, part, start, end, held_out=held_out)
-        return found
+        return [
+            score
+            for positions, held_out in (
+                (learning.learned_sentences, False),
+                (learning.held_out_sentences, True),
+            )
+            for score in score_domains(
+                data.domains, data.take_sentences(positions), start, end, held_out=held_out
+            )
+        ]
 
 
 @dataclass(frozen=True)
@@ -153,7 +156,7 @@ def optimize(
     loaded, cpu = time.perf_counter(), time.process_time()
     result = learn_weights(
         data,
-        _learner_of(data, optimizer, settings),
+        _make_learner_of(data, optimizer, settings),
         settings.seed,
         held_out=None if held_out is None else held_out.problem,
         held_out_share=settings.held_out,
@@ -193,61 +196,34 @@ def validate(
     """
     optimizer = bind_optimizer(settings)
     data = read_data(settings, progress, given)
-    learn = _learner_of(data, optimizer, settings)
+    learn = _make_learner_of(data, optimizer, settings)
     if settings.runs:
         learn = _select_from_runs(learn, settings.runs, settings.select)
-    return data, cross_validate(
-        data,
-        data.start.weights,
-        learn,
-        folds,
-        settings.seed,
-        progress,
-        data.rescore,
-        data.start_exponent,
-    )
+    return data, cross_validate(data, learn, folds, settings.seed, progress)
 
 
-def _learner_of(
+def _make_learner_of(
     data: LearningData, optimizer: Optimizer, settings: LearningSettings
 ) -> LearnFunction:
     """Return a function that finds the weights, and the length exponent if any."""
+    nearby = optimizer.search_nearby()
 
-    learner = _Learner(optimizer, data.start.weights, settings.sharding)
-    if data.domains is not None:
-        return data.domains.center_weights(learner(None))
-    return learner(None) if data.lengths is None else learn_exponent(learner, data.lengths)
+    def make(start: Weights | None, is_nearby: bool) -> LearnFunction:
+        own = nearby if is_nearby and nearby is not None else optimizer
+        return make_learner(own, data.start.weights if start is None else start, settings.sharding)
 
-
-@dataclass(frozen=True)
-class _Learner:
-    """Makes functions that find weights; see ``ExponentLearner``."""
-
-    optimizer: Optimizer
-    start: NDArray[np.float64]
-    sharding: Sharding | None
-
-    @property
-    def has_restarts(self) -> bool:
-        return self.optimizer.search_nearby() is not None
-
-    def __call__(self, start: NDArray[np.float64] | None, *, nearby: bool = False) -> LearnFunction:
-        own = self.optimizer.search_nearby() if nearby else None
-        given = self.start if start is None else start
-        return make_learner(own or self.optimizer, given, self.sharding)
+    if data.lengths is not None and data.domains is None:
+        return learn_exponent(make, data.lengths, has_restarts=nearby is not None)
+    learn = make(None, False)
+    return learn if data.domains is None else data.domains.center_weights(learn)
 
 
 def make_learner(
     optimizer: Optimizer,
-    start: NDArray[np.float64],
+    start: Weights,
     sharding: Sharding | None = None,
 ) -> LearnFunction:
-    """Return a function that finds the weights of a problem.
-
-    Args:
-        start: float64 ``[n_features]``, the starting weights.
-        sharding: how to learn in parallel; None: as the algorithm does without shards.
-    """
+    """Return a function that finds the weights of a problem, in shards if there is a sharding."""
 
     def learn(problem: Problem, rng: np.random.Generator, progress: Progress) -> Solution:
         if sharding is None:
@@ -295,9 +271,7 @@ def learn_weights(
     validation = None
     if folds:
         of_fold = _select_from_runs(learn, runs, select) if runs else learn
-        validation = cross_validate(
-            data, start, of_fold, folds, seed, progress, data.rescore, data.start_exponent
-        )
+        validation = cross_validate(data, of_fold, folds, seed, progress)
     results = []
     for number in range(runs or 1):
         rng = np.random.default_rng(seed + number)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.cross_validation import cross_validate, split_sentences
+from mosesplug.learning.inputs import LearningData, make_list_data
+from mosesplug.learning.weights import StartingWeights
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem, Solution, corpus_score
 from mosesplug.tuning_set import TuningSet
@@ -44,16 +44,10 @@ def problem(n_sentences: int = 11, seed: int = 3) -> Problem:
     )
 
 
-@dataclass(frozen=True)
-class Lists:
-    whole: Problem
-
-    @property
-    def sentences(self) -> NDArray[np.int64]:
-        return np.flatnonzero(np.diff(self.whole.tuning_set.offsets)).astype(np.int64)
-
-    def take_sentences(self, positions: NDArray[np.int64]) -> Problem:
-        return replace(self.whole, tuning_set=self.whole.tuning_set.take_sentences(positions))
+def lists_to_learn_from(start: Sequence[float] = (1.0, 1.0)) -> LearningData:
+    whole = problem()
+    weights = StartingWeights(np.array(start))
+    return make_list_data(whole.tuning_set, whole.metric, weights, "", 0, 1)
 
 
 def learner(seen: list[tuple[Problem, Solution]]) -> Callable[..., Solution]:
@@ -69,11 +63,10 @@ def learner(seen: list[tuple[Problem, Solution]]) -> Callable[..., Solution]:
 
 
 def test_every_sentence_is_decided_once_by_weights_that_never_saw_it() -> None:
-    lists, seen = Lists(problem()), list[tuple[Problem, Solution]]()
+    lists, seen = lists_to_learn_from((0.5, 0.5)), list[tuple[Problem, Solution]]()
     told: list[tuple[int, int, str]] = []
-    start = np.array([0.5, 0.5])
     found = cross_validate(
-        lists, start, learner(seen), 4, seed=7, progress=lambda *done: told.append(done)
+        lists, learner(seen), 4, seed=7, progress=lambda *done: told.append(done)
     )
     assert [fold.sentences for fold in found.folds] == [3, 3, 2, 2]
     everything = set(lists.sentences.tolist())
@@ -84,16 +77,16 @@ def test_every_sentence_is_decided_once_by_weights_that_never_saw_it() -> None:
         decided += left_out
         chosen = []
         for sentence in left_out:
-            rows = slice(*lists.whole.tuning_set.offsets[sentence : sentence + 2])
-            scores = lists.whole.tuning_set.dense[rows].astype(np.float64) @ solution.weights
-            chosen.append(lists.whole.tuning_set.stats[rows][int(np.argmax(scores))])
+            rows = slice(*lists.problem.tuning_set.offsets[sentence : sentence + 2])
+            scores = lists.problem.tuning_set.dense[rows].astype(np.float64) @ solution.weights
+            chosen.append(lists.problem.tuning_set.stats[rows][int(np.argmax(scores))])
         statistics = np.sum(chosen, axis=0, dtype=np.float64)
         assert fold.held_out == pytest.approx(float(BLEU.score(statistics)))
         assert fold.learning == solution.score
         totals += statistics
     assert sorted(decided) == sorted(everything)
     assert found.held_out == pytest.approx(float(BLEU.score(totals)))
-    assert found.start == pytest.approx(corpus_score(lists.whole, start))
+    assert found.start == pytest.approx(corpus_score(lists.problem, lists.start.weights))
     scores = [(fold.learning, fold.held_out) for fold in found.folds]
     mean, deviation = np.mean(scores, axis=0), np.std(scores, axis=0, ddof=1)
     assert (*found.learning, *found.left_out) == pytest.approx(
@@ -104,10 +97,10 @@ def test_every_sentence_is_decided_once_by_weights_that_never_saw_it() -> None:
 
 
 def test_a_seed_gives_the_same_folds_and_another_others() -> None:
-    lists = Lists(problem())
+    lists = lists_to_learn_from()
 
     def held_out(seed: int) -> list[float]:
-        found = cross_validate(lists, np.ones(2), learner([]), 3, seed)
+        found = cross_validate(lists, learner([]), 3, seed)
         return [fold.held_out for fold in found.folds]
 
     assert held_out(1) == held_out(1)
@@ -117,7 +110,7 @@ def test_a_seed_gives_the_same_folds_and_another_others() -> None:
 @pytest.mark.parametrize("count", [1, 11])
 def test_folds_without_sentences_are_rejected(count: int) -> None:
     with pytest.raises(UsageError, match=rf"10 sentences cannot be split into {count} folds"):
-        cross_validate(Lists(problem()), np.ones(2), learner([]), count, 1)
+        cross_validate(lists_to_learn_from(), learner([]), count, 1)
 
 
 def test_a_share_is_drawn_once_and_rounded() -> None:
@@ -140,7 +133,7 @@ def test_a_share_is_drawn_once_and_rounded() -> None:
 
 
 def test_statistics_of_parts_add_up() -> None:
-    lists, weights = Lists(problem()), np.array([0.3, -0.7])
+    lists, weights = lists_to_learn_from(), np.array([0.3, -0.7])
     halves = (lists.sentences[::2], lists.sentences[1::2])
     parts = [lists.take_sentences(half).candidates.first_best(weights) for half in halves]
-    np.testing.assert_array_equal(sum(parts), lists.whole.candidates.first_best(weights))
+    np.testing.assert_array_equal(sum(parts), lists.problem.candidates.first_best(weights))
