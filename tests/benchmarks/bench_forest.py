@@ -33,7 +33,7 @@ from mosesplug.forest.pruning import prune_to_edges
 from mosesplug.large_arrays import keep_freed_memory
 from mosesplug.metrics import metric
 from mosesplug.store import NBestStore, StoredGraphs
-from mosesplug.tuning.graphs.forest import ForestRecipe
+from mosesplug.tuning.graphs.decoder import ForestRecipe
 from mosesplug.tuning.graphs.reading import start_reading
 
 ROUNDS = {"rounds": 5, "iterations": 1, "warmup_rounds": 1}

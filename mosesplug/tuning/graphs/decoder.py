@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 from formats.nbest.block import NBestList
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
@@ -26,85 +26,26 @@ from mosesplug.forest.n_best import GraphFeatures, make_nbest_list
 from mosesplug.store import NBestStore, StoredGraphs, fingerprint_files
 from mosesplug.tuning.workdir.workspace import Workspace
 
-
-class _Shared:
-    """The stores that this process has opened for their graphs."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.stores: weakref.WeakValueDictionary[Path, NBestStore] = weakref.WeakValueDictionary()
-
-
-_SHARED = _Shared()
+_LOCK = threading.Lock()
+_STORES: weakref.WeakValueDictionary[Path, NBestStore] = weakref.WeakValueDictionary()
+"""The stores that this process has opened for their graphs."""
 
 
 def open_shared_store(path: Path) -> NBestStore:
     """Open a store for reading, or return the one that this process has open."""
-    place = path.resolve()
-    with _SHARED.lock:
-        store = _SHARED.stores.get(place)
+    path = path.resolve()
+    with _LOCK:
+        store = _STORES.get(path)
         if store is None or not store.is_open:
-            store = NBestStore.open(place)
-            _SHARED.stores[place] = store
+            store = NBestStore.open(path)
+            _STORES[path] = store
         return store
 
 
 def share_store(store: NBestStore, path: Path) -> None:
     """Share a store that is open for writing with this process' readers of graphs."""
-    with _SHARED.lock:
-        _SHARED.stores[path.resolve()] = store
-
-
-class GraphReader(Protocol):
-    """Opens the search graphs of a decoder; one thread at a time uses it."""
-
-    def __call__(self) -> AbstractContextManager[StoredGraphs]:
-        """Return the graphs, open during a mini-batch."""
-
-    def close(self) -> None:
-        """Close the store; a second call does nothing."""
-
-
-class KeptGraphs:
-    """The search graphs of a store as they are at the first call."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._store: NBestStore | None = None
-        self._graphs: StoredGraphs | None = None
-
-    def __call__(self) -> AbstractContextManager[StoredGraphs]:
-        """Return the graphs, which stay open."""
-        if self._graphs is None:
-            self._store = open_shared_store(self._path)  # shared while it is referenced
-            self._graphs = self._store.graphs()
-        return nullcontext(self._graphs)
-
-    def close(self) -> None:
-        """Close the store."""
-        self._graphs, self._store = None, None
-
-
-class GrowingGraphs:
-    """The search graphs of a store that the run writes, anew at each mini-batch.
-
-    They include those of an iteration that has no lists yet. No transaction stays open between
-    mini-batches, or the store could not grow.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._store: NBestStore | None = None
-
-    def __call__(self) -> AbstractContextManager[StoredGraphs]:
-        """Return the current graphs."""
-        if self._store is None:
-            self._store = open_shared_store(self._path)
-        return self._store.graphs(unfinished=True)
-
-    def close(self) -> None:
-        """Close the store."""
-        self._store = None
+    with _LOCK:
+        _STORES[path.resolve()] = store
 
 
 def find_graph_store(path: Path) -> Path | None:
@@ -127,33 +68,62 @@ def check_input(store: NBestStore, path: Path, text: Path) -> None:
         )
 
 
+@dataclass(frozen=True)
+class ForestRecipe:
+    """How to make a decoder from search graphs, in any process that can read them.
+
+    Attributes:
+        fixed_weights: weights of features that are not tuned, by their names in the graphs.
+        nbest: length of the n-best lists.
+        source: the place of the graphs, for messages.
+        threads: for the sentences of a mini-batch.
+        is_growing: whether the run itself adds graphs: then each mini-batch reads them anew, also
+            those of an iteration that has no lists yet. No transaction stays open between
+            mini-batches, or the store could not grow.
+    """
+
+    store: Path
+    fixed_weights: Mapping[str, float]
+    nbest: int
+    source: str
+    threads: int
+    is_growing: bool = False
+
+    def make(
+        self,
+        prefix: str,
+        note: Callable[[str], None],
+        beat: Callable[[int], None] | None = None,
+    ) -> ForestDecoder:
+        """Return a new decoder. It writes no files and sends no messages."""
+        return ForestDecoder(self)
+
+    def shared_among(self, users: int) -> ForestRecipe:
+        """Return the recipe for several decoders at once, which share the threads."""
+        return replace(self, threads=max(1, self.threads // users))
+
+
 class ForestDecoder(BatchDecoder):
     """A ``BatchDecoder`` that lists the best translations in search graphs.
 
     Its lists depend only on the graphs and the weights, not on the number of threads.
     """
 
-    def __init__(
-        self,
-        graphs: GraphReader,
-        fixed: Mapping[str, float],
-        nbest: int,
-        *,
-        source: str,
-        threads: int = 1,
-    ) -> None:
-        """Set the place of the graphs.
+    def __init__(self, recipe: ForestRecipe) -> None:
+        self._recipe = recipe
+        self._features = GraphFeatures(FeatureSpace(()), recipe.fixed_weights)
+        self._store: NBestStore | None = None
+        self._graphs: StoredGraphs | None = None
 
-        Args:
-            graphs: gives them for the time of a batch; it is closed with the decoder.
-            fixed: weights of features that are not tuned, by their names in the graphs.
-        """
-        self._graphs = graphs
-        self._fixed = fixed
-        self._nbest = nbest
-        self._source = source
-        self._features = GraphFeatures(FeatureSpace(()), fixed)
-        self._threads = threads
+    def _open_graphs(self) -> AbstractContextManager[StoredGraphs]:
+        """Return the graphs, open during a mini-batch."""
+        if self._store is None:
+            self._store = open_shared_store(self._recipe.store)  # shared while it is referenced
+        if self._recipe.is_growing:
+            return self._store.graphs(unfinished=True)
+        if self._graphs is None:
+            self._graphs = self._store.graphs()
+        return nullcontext(self._graphs)
 
     def decode(
         self, sentences: Sequence[tuple[int, bytes]], weights: ModelWeights
@@ -163,11 +133,14 @@ class ForestDecoder(BatchDecoder):
         Raises:
             DecoderError: a graph cannot be searched, or the weights are for other features.
         """
-        with self._graphs() as graphs:
-            features = self._features_of(graphs.space)
+        recipe = self._recipe
+        with self._open_graphs() as graphs:
+            if self._features.space != graphs.space:
+                self._features = GraphFeatures(graphs.space, recipe.fixed_weights)
+            features = self._features
             if weights.columns != graphs.space.groups:
                 raise DecoderError(
-                    f"{self._source}: the search graphs have the features"
+                    f"{recipe.source}: the search graphs have the features"
                     f" {spelled_groups(graphs.space.groups)}, but the weights are for"
                     f" {spelled_groups(weights.columns)}"
                 )
@@ -181,22 +154,17 @@ class ForestDecoder(BatchDecoder):
                     found = graphs.of_sentence(number) if number < graphs.n_sentences else []
                 try:
                     return make_nbest_list(
-                        number, found, features, vector, self._nbest, source=self._source
+                        number, found, features, vector, recipe.nbest, source=recipe.source
                     )
                 except DataError as error:
                     raise DecoderError(
-                        f"{self._source}: the search graph of sentence {number}: {error}"
+                        f"{recipe.source}: the search graph of sentence {number}: {error}"
                     ) from error
 
-            with ThreadPoolExecutor(self._threads, "forest") as pool:
+            with ThreadPoolExecutor(recipe.threads, "forest") as pool:
                 lists = list(pool.map(listed, sentences))
         return [found for found in lists if found is not None]
 
     def close(self) -> None:
         """Let go of the graphs; a batch after it asks for them again."""
-        self._graphs.close()
-
-    def _features_of(self, space: FeatureSpace) -> GraphFeatures:
-        if self._features.space != space:
-            self._features = GraphFeatures(space, self._fixed)
-        return self._features
+        self._graphs, self._store = None, None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from formats.nbest.files import format_list
@@ -22,8 +22,7 @@ from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
 from mosesplug.tuning.graphs.decoder import (
     ForestDecoder,
-    GrowingGraphs,
-    KeptGraphs,
+    ForestRecipe,
     check_input,
     find_graph_store,
     open_shared_store,
@@ -32,43 +31,6 @@ from mosesplug.tuning.graphs.decoder import (
 from mosesplug.tuning.graphs.features import read_configured_features
 from mosesplug.tuning.graphs.files import DecodedText, import_graphs
 from mosesplug.tuning.workdir.workspace import Workspace
-
-
-@dataclass(frozen=True)
-class ForestRecipe:
-    """How to make a decoder from search graphs, in any process that can read them.
-
-    Attributes:
-        fixed_weights: weights of features that are not tuned, by their names in the graphs.
-        nbest: length of the n-best lists.
-        source: the place of the graphs, for messages.
-        threads: for the sentences of a mini-batch.
-        is_growing: whether the run itself adds graphs.
-    """
-
-    store: Path
-    fixed_weights: Mapping[str, float]
-    nbest: int
-    source: str
-    threads: int
-    is_growing: bool = False
-
-    def make(
-        self,
-        prefix: str,
-        note: Callable[[str], None],
-        beat: Callable[[int], None] | None = None,
-    ) -> ForestDecoder:
-        """Return a new decoder. It writes no files and sends no messages."""
-        del prefix, note, beat
-        graphs = GrowingGraphs(self.store) if self.is_growing else KeptGraphs(self.store)
-        return ForestDecoder(
-            graphs, self.fixed_weights, self.nbest, source=self.source, threads=self.threads
-        )
-
-    def shared_among(self, users: int) -> ForestRecipe:
-        """Return the recipe for several decoders at once, which share the threads."""
-        return replace(self, threads=max(1, self.threads // users))
 
 
 @dataclass(frozen=True)
@@ -122,7 +84,7 @@ def open_forest(
     recipe = ForestRecipe(store, features.fixed_weights, nbest, str(place), threads)
     counts = [str(record.n_graphs) for record in opened.iterations()]
     version = f"{place}, {'+'.join(counts)} {opened.fingerprints.get('graphs', '')}".rstrip()
-    return Forest(recipe, recipe.make("", lambda text: None), show, version)
+    return Forest(recipe, ForestDecoder(recipe), show, version)
 
 
 _AT_ONCE = 64
@@ -211,8 +173,7 @@ def use_own_graphs(
         configuration.optimization.threads,
         is_growing=True,
     )
-    batches = recipe.make("", lambda text: None)
-    forest = Forest(recipe, batches, decoder.features, "the run's own")
+    forest = Forest(recipe, ForestDecoder(recipe), decoder.features, "the run's own")
     return GraphDecoder(decoder.features, task, forest, decoder)
 
 

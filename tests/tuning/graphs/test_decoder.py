@@ -23,10 +23,10 @@ from mosesplug.settings.online import HeldOutSet
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
-from mosesplug.tuning.graphs.decoder import open_shared_store
+from mosesplug.tuning.graphs.decoder import ForestDecoder, ForestRecipe, open_shared_store
 from mosesplug.tuning.graphs.features import read_configured_features
 from mosesplug.tuning.graphs.files import DecodedText
-from mosesplug.tuning.graphs.forest import ForestRecipe, open_forest
+from mosesplug.tuning.graphs.forest import open_forest
 from tests.tuning.forests import nodes_of, write_toy_graphs
 from tests.tuning.graphs.forest_runs import (
     GROUPS,
@@ -187,7 +187,7 @@ def test_an_interrupted_run_ends_with_the_same_bytes(
 def test_the_runs_own_store_can_grow_between_two_batches(toy: Toy) -> None:
     path = toy.directory / "store"
     recipe = ForestRecipe(path, {"UnknownWordPenalty0": 1.0}, 9, "graphs", 2, is_growing=True)
-    decoder = recipe.make("", lambda text: None)
+    decoder = ForestDecoder(recipe)
     sentences = [(number, b"") for number in range(12)]
     sizes: list[int] = []
 
@@ -208,7 +208,7 @@ def test_graphs_of_several_iterations_count_together(toy: Toy) -> None:
     for parts, threads in ((1, 1), (1, 3), (3, 2)):
         store = store_graphs(toy.directory / f"in{parts}{threads}", toy, parts)
         recipe = ForestRecipe(store, {"UnknownWordPenalty0": 1.0}, 9, "graphs", threads)
-        with recipe.make("", lambda text: None) as decoder:
+        with ForestDecoder(recipe) as decoder:
             lists = decoder.decode(sentences, weights)
             assert [list_rows(each) for each in decoder.decode(sentences[:1], weights)] == [
                 list_rows(lists[0])
