@@ -60,7 +60,7 @@ def call_bundled_decoder(
     arguments: Sequence[str], directory: str, out: TextIO, err: TextIO
 ) -> None:
     """Do what the program does in a directory; one thread at a time may call this."""
-    from mosesplug.cli.moses import decoder  # sets a variable of the environment
+    from mosesplug.extras.phrase_decoder import program  # sets a variable of the environment
 
     words = list(arguments)
     for flag, place in _FILES.items():
@@ -69,7 +69,7 @@ def call_bundled_decoder(
             words[position] = str(Path(directory, words[position]))
     try:
         with redirect_stdout(out), redirect_stderr(err):
-            decoder.main(words)
+            program.main(words)
     except SystemExit as end:
         if end.code:
             raise RuntimeError(f"the decoder ended with {end.code}") from end

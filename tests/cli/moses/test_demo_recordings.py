@@ -19,9 +19,10 @@ from formats.moses.ini import read_moses_ini
 from formats.nbest.files import read_nbest
 from formats.text import read_bytes
 from formats.weights.files import read_dense, read_init_opt
-from mosesplug.cli.moses import decoder, evaluator, extractor, hgdecode, kbmira, mert, pro
+from mosesplug.cli.moses import evaluator, extractor, hgdecode, kbmira, mert, pro
 from mosesplug.cli.moses import sentence_bleu as sentence_bleu_program
 from mosesplug.cli.run import mert_moses
+from mosesplug.extras.phrase_decoder import program as decoder
 
 DEMO = Path(__file__).parents[3] / "moses-config" / "demo"
 MOSES = Path(__file__).parents[2] / "data" / "moses" / "demo"
