@@ -16,23 +16,6 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-__all__ = [
-    "PANELS",
-    "Group",
-    "Kind",
-    "Opt",
-    "Panel",
-    "Parts",
-    "find_field_types",
-    "find_switch",
-    "find_value",
-    "list_compared_values",
-    "list_options",
-    "list_spellings",
-    "options_by_field",
-    "same_as",
-]
-
 Kind = Literal["flag", "integer", "real", "text", "path", "choice", "texts", "table"]
 """The type of an option; ``texts`` are several texts, a ``table`` has values by name."""
 
@@ -239,7 +222,7 @@ def list_options(cls: type) -> tuple[Opt, ...]:
 
 
 def options_by_field(cls: type) -> dict[str, Opt]:
-    """Return the options of a dataclass that is not nested by the names of their fields."""
+    """Return the options of a flat dataclass by the names of their fields."""
     return {option.path[0]: option for option in list_options(cls)}
 
 

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import NoReturn
 
-__all__ = ["main"]
-
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run ``mosesplug`` and exit."""

@@ -11,15 +11,6 @@ from mosesplug.errors import UsageError, suggest
 from mosesplug.optimizers import Algorithm, Optimizer, registry
 from mosesplug.options import Opt, find_field_types, options_by_field
 
-__all__ = [
-    "add_tune_options",
-    "describe_options",
-    "enable_option",
-    "find_idle_options",
-    "make_options",
-    "unknown_option",
-]
-
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 

@@ -9,12 +9,6 @@ from mosesplug.decoders.description import DecodedGraphs
 from mosesplug.decoders.process import find_executable
 from mosesplug.errors import UsageError
 
-__all__ = [
-    "check_transform",
-    "find_decoder",
-    "require_program",
-]
-
 _FOREST = "forest:"
 
 

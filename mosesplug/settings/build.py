@@ -32,8 +32,6 @@ from mosesplug.settings.decoders import collect_decoder_values, make_decoding
 from mosesplug.settings.paths import require_file, require_references
 from mosesplug.settings.sharding import Sharding
 
-__all__ = ["choose_among_runs", "collect_values", "make_plan", "make_sharding"]
-
 _Values = Mapping[str, Any]
 _Path = tuple[str, ...]
 

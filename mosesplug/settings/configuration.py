@@ -23,15 +23,6 @@ if TYPE_CHECKING:
 else:  # loading the metrics takes a second, which --help does not need
     Metric = Any
 
-__all__ = [
-    "Configuration",
-    "OutputSettings",
-    "Repeats",
-    "RunPlan",
-    "Select",
-    "SelectRun",
-]
-
 Select = Literal["best-dev", "last", "average", "best-heldout"]
 SelectRun = Literal["median", "best-heldout", "average"]
 """Weights of the run with the median score, of the best run on the held-out set, or the mean."""

@@ -17,14 +17,13 @@ from mosesplug.decoders.description import (
 )
 from mosesplug.decoders.moses import MosesDecoder, PostEditing, Queue, parse_flags
 from mosesplug.decoders.plugin import PLUGIN, NamedDecoder, find_decoder_plugin
+from mosesplug.decoders.protocol import ModelFilter
 from mosesplug.errors import UsageError
 from mosesplug.settings.arguments import find_decoder, require_program
 from mosesplug.settings.configuration import Configuration
-from mosesplug.settings.decoding import DecodingSettings, ModelFilter
+from mosesplug.settings.decoding import DecodingSettings
 from mosesplug.settings.helper_scripts import HelperScripts
 from mosesplug.settings.paths import require_file, require_references
-
-__all__ = ["collect_decoder_values", "make_decoding"]
 
 _CACHE_SCRIPT = "ems/support/cache-model.perl"
 _MULTI_MOSES = "generic/multi_moses.py"

@@ -11,9 +11,6 @@ from mosesplug.decoders.protocol import ModelFilter, WeightsFormat
 from mosesplug.options import Group, Opt, Parts
 from mosesplug.settings.checks import check_fields
 
-__all__ = ["DecodingSettings", "GraphSettings", "ModelFilter"]
-
-
 _WITHOUT_COMMAND = (
     *("decoder", "decoder-flags", "input-type", "jobs", "multi-moses", "spe-symal"),
     *("cache-model", "filter-command", "forest", "heldout-decoder"),

@@ -7,8 +7,6 @@ from typing import Any
 from mosesplug.options import PANELS, Opt, list_options
 from mosesplug.settings.configuration import RunPlan
 
-__all__ = ["explain_setting", "format_markdown", "make_json_schema"]
-
 _INTRODUCTION = """\
 # Settings
 

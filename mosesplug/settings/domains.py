@@ -14,8 +14,6 @@ from formats.errors import FormatError
 from formats.text import read_lines
 from mosesplug.errors import DataError, UsageError
 
-__all__ = ["Domains", "make_domains", "read_domains"]
-
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 """Labels are parts of file names and of names of features."""
 

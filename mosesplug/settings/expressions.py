@@ -21,20 +21,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-__all__ = [
-    "BUILT_IN",
-    "FUNCTIONS",
-    "Call",
-    "Expression",
-    "ExpressionError",
-    "FeatureName",
-    "Number",
-    "Operation",
-    "TextSize",
-    "list_features",
-    "parse_expression",
-]
-
 FUNCTIONS = ("log", "exp", "sqrt", "abs")
 
 BUILT_IN = ("words", "chars")

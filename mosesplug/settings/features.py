@@ -18,15 +18,6 @@ from mosesplug.settings.expressions import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = [
-    "AddedFeature",
-    "DerivedFeature",
-    "arrange_held_out_features",
-    "is_feature_name",
-    "parse_added_features",
-    "parse_derived_features",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class AddedFeature:

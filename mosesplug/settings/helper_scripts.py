@@ -10,8 +10,6 @@ from pathlib import Path
 from mosesplug.decoders.process import find_executable
 from mosesplug.errors import UsageError
 
-__all__ = ["HelperScripts", "choose_filter"]
-
 
 @dataclass(frozen=True)
 class HelperScripts:

@@ -20,8 +20,6 @@ from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.scores import ScoreSource, list_score_names, parse_score_sources
 from mosesplug.settings.sharding import Sharding
 
-__all__ = ["LearningSettings", "make_learning_settings"]
-
 
 @dataclass(frozen=True)
 class LearningSettings:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from mosesplug.errors import UsageError
 from mosesplug.settings.spellings import spell_range
 
-__all__ = ["LARGEST", "WORDS", "LengthRange", "parse_length_range"]
-
 WORDS = "words"
 """The length that is the number of words."""
 

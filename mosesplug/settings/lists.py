@@ -22,15 +22,6 @@ from mosesplug.settings.features import (
 )
 from mosesplug.settings.scores import ScoreSource, parse_score_sources
 
-__all__ = [
-    "NO_SETTINGS",
-    "ListSettings",
-    "hint_at_tables",
-    "parse_column_names",
-    "parse_dense_names",
-    "split_names",
-]
-
 
 @dataclass(frozen=True)
 class ListSettings:

@@ -11,8 +11,6 @@ from mosesplug.decoders.protocol import ServerNetwork
 from mosesplug.options import Opt, Parts
 from mosesplug.settings.checks import check_fields
 
-__all__ = ["HeldOutSet", "OnlineDecoder", "OnlineSettings"]
-
 OnlineDecoder = Literal["auto", "server", "process"]
 
 

@@ -9,8 +9,6 @@ from typing import Annotated
 from mosesplug.options import Group, Opt, Parts
 from mosesplug.settings.sharding import Sharding
 
-__all__ = ["OptimizerSettings"]
-
 
 @dataclass(frozen=True)
 class _AlgorithmSettings:

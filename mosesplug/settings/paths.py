@@ -9,8 +9,6 @@ from pathlib import Path
 
 from mosesplug.errors import UsageError, suggest
 
-__all__ = ["require_file", "require_path", "require_references", "split_iteration"]
-
 _ITERATION = re.compile(r"(.+):([0-9]+)", re.DOTALL)
 
 _MOST_NEIGHBORS = 1000

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from mosesplug.metrics.outside import Formula
 
-__all__ = ["ScoreSource", "list_score_names", "parse_score_sources", "split_marks"]
-
 _FORMULAS = ("mean", "ratio")
 
 

@@ -10,8 +10,6 @@ from mosesplug.errors import UsageError
 from mosesplug.options import Opt
 from mosesplug.settings.checks import check_fields
 
-__all__ = ["AsyncOrder", "Mixing", "Sharding", "WorkerKind", "check_address"]
-
 WorkerKind = Literal["threads", "processes"]
 Mixing = Literal["average", "weighted", "line-search", "select"]
 AsyncOrder = Literal["arrival", "fixed"]

@@ -15,16 +15,6 @@ from mosesplug.settings.checks import check_settings
 from mosesplug.settings.configuration import RunPlan
 from mosesplug.settings.paths import require_file
 
-__all__ = [
-    "SETTINGS_FILE",
-    "check_type",
-    "format_settings",
-    "format_template",
-    "overlay_settings",
-    "read_settings",
-    "write_settings",
-]
-
 SETTINGS_FILE = "settings.toml"
 """Name of the file that every run leaves in its working directory."""
 

@@ -27,18 +27,6 @@ from typing import Any, NoReturn
 from mosesplug.cli.shared.exits import exit_code
 from mosesplug.errors import UsageError, suggest
 
-__all__ = [
-    "Arguments",
-    "Program",
-    "ProgramOption",
-    "Style",
-    "parse_count",
-    "parse_integer",
-    "parse_real",
-    "run",
-    "split_names",
-]
-
 _HELP_COLUMN = 30
 _WIDTH = 98
 

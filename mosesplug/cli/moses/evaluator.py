@@ -19,8 +19,6 @@ from mosesplug.cli.moses.arguments import (
 from mosesplug.cores import usable_cores
 from mosesplug.errors import UsageError
 
-__all__ = ["main"]
-
 PROGRAM = Program(
     "evaluator",
     "Print scores of translations: one line for each file and metric.",

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from mosesplug.moses_tools.extraction import ScoredBlock
     from mosesplug.moses_tools.extractor_files import Iteration
 
-__all__ = ["main"]
-
 PROGRAM = Program(
     "extractor",
     "Write features and metric statistics of the distinct hypotheses in n-best lists.",

@@ -9,8 +9,6 @@ from typing import NoReturn
 from mosesplug.cli.moses.arguments import Arguments, Program, ProgramOption, Style, run
 from mosesplug.errors import UsageError
 
-__all__ = ["PROGRAM", "main"]
-
 PROGRAM = Program(
     "hgdecode",
     "Print the best translation in a search graph, and its feature values on stderr.",

@@ -26,17 +26,6 @@ from mosesplug.errors import UsageError, count_noun
 from mosesplug.plugins import TOOLKITS as PLUGINS
 from mosesplug.plugins import load_plugin, plugin_names
 
-__all__ = [
-    "LAUNCHERS",
-    "TOOLKITS",
-    "Peer",
-    "Toolkit",
-    "find_toolkit",
-    "install_tools",
-    "launcher",
-    "write_launchers",
-]
-
 Launchers = Mapping[str, tuple[str, str]]
 
 LAUNCHERS: Launchers = MappingProxyType(

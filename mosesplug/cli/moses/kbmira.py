@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     )
     from mosesplug.optimizers.batch.mira.kernels import MiraDecisions
 
-__all__ = ["PROGRAM", "main"]
-
 PROGRAM = Program(
     "kbmira",
     "Tune weights on extractor files or search graphs by MIRA (Cherry & Foster 2012).",

@@ -22,8 +22,6 @@ from mosesplug.cli.moses.arguments import (
 )
 from mosesplug.errors import DataError, UsageError
 
-__all__ = ["PROGRAM", "main"]
-
 PROGRAM = Program(
     "megam_i686.opt",
     "Fit a classifier on examples of two classes; print one 'name value' per weight.",

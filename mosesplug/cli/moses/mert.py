@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from mosesplug.metrics import Metric
     from mosesplug.moses_tools.extractor_files import ExtractorSet
 
-__all__ = ["PROGRAM", "main", "parse_method"]
-
 _METHODS = ("powell", "random-direction", "random")
 
 

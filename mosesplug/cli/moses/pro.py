@@ -20,8 +20,6 @@ from mosesplug.cli.moses.arguments import (
     run,
 )
 
-__all__ = ["PROGRAM", "main"]
-
 PROGRAM = Program(
     "pro",
     "Sample pairs of hypotheses with different sentence BLEU as examples for a classifier.",

@@ -10,8 +10,6 @@ from mosesplug.cli.moses.arguments import Arguments, Program, run
 from mosesplug.cores import usable_cores
 from mosesplug.errors import DataError, UsageError
 
-__all__ = ["main", "main_nbest"]
-
 OF_LINES = Program(
     "sentence-bleu",
     "Print the smoothed BLEU of each line of the standard input.",

@@ -15,8 +15,6 @@ from enum import Enum
 
 from mosesplug.errors import UsageError, suggest
 
-__all__ = ["CommandLine", "Kind", "Specification", "Value", "parse"]
-
 Value = bool | int | float | str | tuple[str, ...]
 
 _PREFIX = re.compile(r"--|-|\+")

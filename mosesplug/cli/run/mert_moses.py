@@ -13,8 +13,6 @@ from mosesplug.cli.shared.compiling import note_compiling
 from mosesplug.cli.shared.exits import TUNING_CONTINUES, exit_code
 from mosesplug.cli.shared.interrupts import EndOnInterrupt
 
-__all__ = ["main"]
-
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run ``mert-moses`` and exit."""

@@ -32,8 +32,6 @@ from mosesplug.settings.configuration import RunPlan
 from mosesplug.settings.helper_scripts import HelperScripts, choose_filter
 from mosesplug.settings.toml import overlay_settings, read_settings
 
-__all__ = ["make_script_plan"]
-
 _FILES = "input-text, references, decoder-executable, decoder.ini"
 _WITH_MERT = ("mert", "pro+mert")
 _REFERENCE_LENGTHS = ("shortest", "average", "closest")

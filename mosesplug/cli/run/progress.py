@@ -12,8 +12,6 @@ from mosesplug.results.render.run_lines import RunLines
 from mosesplug.results.render.tables import Block, TextTable, format_change
 from mosesplug.tuning.workdir.summary import IterationFigures, Result
 
-__all__ = ["Reporter", "list_iterations"]
-
 _CLEAR_LINE = "\r\x1b[K"
 
 

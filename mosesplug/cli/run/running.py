@@ -26,8 +26,6 @@ from mosesplug.tuning.workdir.iteration_files import result_path, writes_moses_i
 from mosesplug.tuning.workdir.summary import Result
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["list_runs", "run"]
-
 
 def list_runs(result: SeveralResult) -> list[Block]:
     """Return the table of runs, how their scores differ, and a line on the result."""

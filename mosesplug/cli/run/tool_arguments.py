@@ -9,15 +9,6 @@ from mosesplug.cli.moses import extractor, kbmira, mert, pro
 from mosesplug.cli.moses.arguments import Program, Style
 from mosesplug.errors import UsageError
 
-__all__ = [
-    "ToolArguments",
-    "merge_metric_settings",
-    "read_extractor_arguments",
-    "read_kbmira_arguments",
-    "read_mert_arguments",
-    "read_pro_arguments",
-]
-
 _MERT_TAKEN = (
     *("--ntry", "--nrandom", "--type", "--rseed", "--threads", "--optimize"),
     *("--sctype", "--scconfig"),

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator
 
 from mosesplug.kernel_cache import COMPILING
 
-__all__ = ["COMPILING_ONCE", "note_compiling", "watch_compiling"]
-
 COMPILING_ONCE = "compiling (once)"
 
 SECONDS_BEFORE_NOTICE = 1.0

@@ -28,9 +28,6 @@ from typing import Any
 from mosesplug.cli.shared.streams import STDOUT, discard_stdout, standard_streams
 from mosesplug.errors import MosesplugError, UsageError
 
-__all__ = ["TUNING_CONTINUES", "TerminationSignal", "exit_code", "raise_on_signals"]
-
-
 TUNING_CONTINUES = (
     "Finished iterations, and with --online finished mini-batches, are kept. Run the same command"
     " with --continue to continue."

@@ -17,16 +17,6 @@ from typing import Any, get_args
 
 from typer.models import ArgumentInfo, ParameterInfo
 
-__all__ = [
-    "OUTPUT",
-    "REFERENCES",
-    "SCORES",
-    "WEIGHTS",
-    "Files",
-    "check_inputs",
-    "find_files",
-]
-
 
 @dataclass(frozen=True)
 class Files:

@@ -12,8 +12,6 @@ TYPE_CHECKING = False  # the module typing is slow to import
 if TYPE_CHECKING:
     from types import FrameType, TracebackType
 
-__all__ = ["EndOnInterrupt"]
-
 _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 _STDERR = 2
 

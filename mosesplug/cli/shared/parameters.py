@@ -10,34 +10,6 @@ from mosesplug.cores import usable_cores
 from mosesplug.errors import UsageError
 from mosesplug.options import Opt
 
-__all__ = [
-    "THREADS",
-    "Errors",
-    "GraphWeights",
-    "IterationOption",
-    "Json",
-    "ListReferences",
-    "ListWeights",
-    "Lists",
-    "MetricName",
-    "MetricSettings",
-    "Metrics",
-    "Output",
-    "OutsideScores",
-    "Percent",
-    "Quiet",
-    "References",
-    "Seed",
-    "SentenceId",
-    "SentenceIdsOfLines",
-    "Source",
-    "SparseWeights",
-    "Store",
-    "StoreWeights",
-    "Threads",
-    "parse_iteration",
-]
-
 THREADS = usable_cores()
 
 Store = Annotated[

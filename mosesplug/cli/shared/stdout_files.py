@@ -14,8 +14,6 @@ from mosesplug.cli.shared.parameters import STDOUT_OPTION
 from mosesplug.errors import UsageError
 from mosesplug.scratch import ScratchDirectory
 
-__all__ = ["goes_to_stdout", "route_stdout"]
-
 _NAMES = (Path("-"), Path("/dev/stdout"))
 _PREFIX = "mosesplug-stdout-"
 

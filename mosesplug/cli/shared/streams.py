@@ -20,8 +20,6 @@ from typing import Any, TextIO, cast
 
 from mosesplug.escapes import escape_controls
 
-__all__ = ["STDOUT", "control_stream", "discard_stdout", "standard_streams"]
-
 STDOUT = "stdout"
 """The file name in errors of stdout."""
 
