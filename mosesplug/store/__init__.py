@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mosesplug.store.graph_records import StoredGraphs
     from mosesplug.store.nbest_store import NBestStore
     from mosesplug.store.records import KbestRecord
-    from mosesplug.store.state import IterationRecord
+    from mosesplug.store.stored import IterationRecord
     from mosesplug.store.views import (
         GraphReport,
         IngestReport,
@@ -43,7 +43,7 @@ _MODULES = {
     "IngestReport": "views",
     "IterationList": "views",
     "IterationLists": "views",
-    "IterationRecord": "state",
+    "IterationRecord": "stored",
     "KbestRecord": "records",
     "MergedBatches": "batches",
     "NBestStore": "nbest_store",

@@ -41,7 +41,8 @@ from mosesplug.store.checksums import compare_record
 from mosesplug.store.files.environment import Environment
 from mosesplug.store.files.handles import PinnedTransaction
 from mosesplug.store.records import align, corruption_error, encode_record, read_header
-from mosesplug.store.state import OpenGraphs, OpenLists, StoreState, kbest_key
+from mosesplug.store.state import StoreState, kbest_key
+from mosesplug.store.stored import OpenGraphs, OpenLists
 
 _LAYOUT = 1
 _TYPES = ("<i8", "<i8", "<i4", "<i8", "<i4", "<i8", "<i4", "<f4", "<i4", "<i8", "u1")

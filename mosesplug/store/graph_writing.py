@@ -19,7 +19,6 @@ from mosesplug.errors import StoreError, StoreMismatch
 from mosesplug.features import spelled_groups
 from mosesplug.store import writing
 from mosesplug.store.checksums import keep_checksums, put_checksums
-from mosesplug.store.claims import MOST_SENTENCES
 from mosesplug.store.files.environment import Environment
 from mosesplug.store.graph_records import encode_graph
 from mosesplug.store.records import encode_value
@@ -31,6 +30,7 @@ from mosesplug.store.state import (
     put_meta,
     put_sorted,
 )
+from mosesplug.store.stored import MOST_SENTENCES
 from mosesplug.store.sums import OWN
 from mosesplug.store.views import GraphReport
 

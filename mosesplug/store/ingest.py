@@ -23,14 +23,14 @@ from mosesplug.kernels import read_only
 from mosesplug.metrics.outside import compute_statistics
 from mosesplug.metrics.protocol import Metric, PreparedReferences, needs_texts
 from mosesplug.store import dedupe
-from mosesplug.store.claims import MOST_SENTENCES
 from mosesplug.store.columns import Column, Homes, make_columns
 from mosesplug.store.dedupe import Rows
 from mosesplug.store.hash_index import HashIndex
 from mosesplug.store.merge import Reader
 from mosesplug.store.records import corruption_error, encode_record, report_damage
-from mosesplug.store.state import StatisticsKind, kbest_key, statistics_key
+from mosesplug.store.state import kbest_key, statistics_key
 from mosesplug.store.statistics import check_statistics
+from mosesplug.store.stored import MOST_SENTENCES, StatisticsKind
 
 
 @dataclass

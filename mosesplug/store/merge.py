@@ -27,13 +27,8 @@ from mosesplug.store.records import (
     read_record,
     report_damage,
 )
-from mosesplug.store.state import (
-    PROGRESS,
-    StatisticsKind,
-    iteration_key,
-    kbest_key,
-    statistics_key,
-)
+from mosesplug.store.state import PROGRESS, iteration_key, kbest_key, statistics_key
+from mosesplug.store.stored import StatisticsKind
 from mosesplug.tuning_set import SparseRows, TuningSet
 
 

@@ -22,7 +22,8 @@ from mosesplug.store.fingerprints import check_fingerprints
 from mosesplug.store.hash_index import HashIndex, prepare_index
 from mosesplug.store.reading import StoreReader
 from mosesplug.store.records import encode_value
-from mosesplug.store.state import StatisticsKind, put_meta
+from mosesplug.store.state import put_meta
+from mosesplug.store.stored import StatisticsKind
 from mosesplug.store.views import GraphReport, IngestReport
 
 if TYPE_CHECKING:

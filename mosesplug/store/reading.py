@@ -27,7 +27,8 @@ from mosesplug.store.merge import (
 )
 from mosesplug.store.records import report_damage
 from mosesplug.store.snapshot import Snapshot
-from mosesplug.store.state import IterationRecord, StatisticsKind, StoreState, load_state
+from mosesplug.store.state import StoreState, load_state
+from mosesplug.store.stored import IterationRecord, StatisticsKind
 from mosesplug.store.views import IterationList, IterationLists, OpenIteration
 from mosesplug.tuning_set import Batch, TuningSet
 

@@ -32,19 +32,19 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mosesplug.errors import StoreError
 from mosesplug.features import FeatureSpace
-from mosesplug.store.claims import (
-    check_graphs,
-    check_names,
-    check_sums,
-    read_groups,
-    read_kinds,
-)
 from mosesplug.store.files.environment import Environment
 from mosesplug.store.records import decode_value, encode_value
+from mosesplug.store.stored import (
+    IterationRecord,
+    OpenGraphs,
+    OpenLists,
+    StatisticsKind,
+    Sums,
+    convert,
+)
 from mosesplug.store.sums import OWN, decode_sums, parse_place
 
 _SCHEMA = 4
@@ -73,117 +73,6 @@ iteration_key = struct.Struct(">IB").pack
 names_key = struct.Struct(">IBI").pack
 kbest_key = struct.Struct(">II").pack
 statistics_key = struct.Struct(">III").pack
-
-
-@dataclass(frozen=True)
-class StatisticsKind:
-    """A kind of statistics; kinds are never mixed.
-
-    Attributes:
-        number: its index in the store.
-        signature: the metric's signature, with settings, version and number of references.
-        references: fingerprint of the references.
-        width: number of statistics per hypothesis.
-        dtype: ``"<i4"``, ``"<f4"`` or ``"<f8"``.
-    """
-
-    number: int
-    signature: str
-    references: str
-    width: int
-    dtype: str
-
-
-@dataclass(frozen=True)
-class IterationRecord:
-    """One finished iteration.
-
-    Attributes:
-        iteration: its number, from 1.
-        record: the caller's record: weights, decoder command, timings.
-        result: the optimizer's result, or None before ``record_result``.
-        n_sentences: number of sentences of the input.
-        n_lists: number of sentences with a list.
-        hypotheses: number of positions of all lists.
-        new_hypotheses: number of hypotheses that no earlier iteration had.
-        first_best_score: corpus score of the decoder's first hypotheses.
-        signature: signature of the metric of that score.
-        n_graphs: number of sentences with a search graph.
-        date: date of the commit, UTC, ISO 8601; None in stores of version 0.1. It is ignored in
-            comparisons.
-    """
-
-    iteration: int
-    record: Mapping[str, Any]
-    result: Mapping[str, Any] | None
-    n_sentences: int
-    n_lists: int
-    hypotheses: int
-    new_hypotheses: int
-    first_best_score: float
-    signature: str
-    n_graphs: int = 0
-    date: str | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True)
-class OpenGraphs:
-    """An iteration that only has its search graphs.
-
-    Attributes:
-        iteration: its number, from 1.
-        groups: dense groups of the store, or of the graphs if it has none yet.
-        sparse: sparse features of the store, then those that the graphs added.
-        n_graphs: number of sentences with a graph.
-        last_sentence: the highest sentence id with a graph, or -1.
-    """
-
-    iteration: int
-    groups: tuple[tuple[str, int], ...] | None
-    sparse: tuple[str, ...]
-    n_graphs: int
-    last_sentence: int
-
-    @property
-    def n_sentences(self) -> int:
-        """Number of sentences of the input, as far as known."""
-        return self.last_sentence + 1
-
-
-@dataclass(frozen=True)
-class OpenLists:
-    """An open iteration, with the lists stored so far.
-
-    Attributes:
-        iteration: its number, from 1.
-        kind: number of its kind of statistics.
-        groups: dense groups of the store, or None before the first hypothesis.
-        sparse: sparse features of the store, then those that this iteration added.
-        n_sentences: number of sentences of the input.
-        n_lists: number of sentences with a list.
-        hypotheses: number of positions of all lists.
-        new_hypotheses: number of hypotheses that no earlier iteration had.
-        totals: int64 or float64; summed statistics of the first hypothesis of each list.
-        first_best_score: the score of these totals.
-        n_graphs: number of sentences with a search graph.
-    """
-
-    iteration: int
-    kind: int
-    groups: tuple[tuple[str, int], ...] | None
-    sparse: tuple[str, ...]
-    n_sentences: int
-    n_lists: int
-    hypotheses: int
-    new_hypotheses: int
-    totals: NDArray[Any]
-    first_best_score: float
-    n_graphs: int = 0
-
-    @cached_property
-    def space(self) -> FeatureSpace:
-        """The columns of the store, including those that this iteration added."""
-        return FeatureSpace(self.groups or (), self.sparse)
 
 
 @dataclass(frozen=True)
@@ -280,12 +169,12 @@ def load_state(
         )
     with _report_damage(environment, "its list of statistics or its fingerprints"):
         stored = _read_meta(transaction, environment, compare=compare)
-        kinds = tuple(
-            StatisticsKind(*fields) for fields in read_kinds(stored.get("statistics", []))
-        )
+        kinds = convert(stored.get("statistics", []), tuple[StatisticsKind, ...])
+        if any(kind.number != place for place, kind in enumerate(kinds)):
+            raise ValueError("kinds of statistics are numbered differently")
         fingerprints = dict(stored.get("fingerprints", {}))
     with _report_damage(environment, "its sentence ids"):
-        check_names(ids := stored.get("sentence_ids", []))
+        ids = convert(stored.get("sentence_ids", []), tuple[str, ...])
     known = known or StoreState()
     n_known = len(known.iterations)
     parts: dict[int, dict[int, Any]] = {}
@@ -302,8 +191,7 @@ def load_state(
         with _report_damage(environment, f"a record of iteration {iteration}"):
             own.add(iteration, part, bytes(key)[5:], value)
             if part == NAMES:
-                check_names(brought := decode_value(value))
-                names += brought
+                names += convert(decode_value(value), list[str])
             elif part not in (PROGRESS, CHECKSUMS):
                 parts.setdefault(iteration, {})[part] = decode_value(value)
     groups, newest_kind = known.groups, known.newest_kind
@@ -316,37 +204,33 @@ def load_state(
                 own.compare(iteration)
             if iteration != len(records) + 1 or open_lists or open_graphs:
                 raise ValueError(f"iteration {len(records) + 1} has no record")
+            growing = {"iteration": iteration, "sparse": [*sparse, *names]}
             if GRAPHS in values:
-                graphs = values[GRAPHS]
-                graphs["groups"] = read_groups(graphs["groups"])
-                open_graphs = OpenGraphs(iteration=iteration, sparse=(*sparse, *names), **graphs)
-                check_graphs(open_graphs.n_graphs, open_graphs.last_sentence)
+                open_graphs = convert(values[GRAPHS] | growing, OpenGraphs)
                 continue
-            commit = values[GROWING] if GROWING in values else values[COMMIT]
-            check_sums(commit, len(kinds))
-            spelled = read_groups(commit["groups"])
             if GROWING in values:
-                commit |= {"groups": spelled, "sparse": (*sparse, *names)}
-                open_lists = OpenLists(iteration=iteration, **commit)
+                open_lists = convert(values[GROWING] | growing, OpenLists)
+                kinds[open_lists.kind]  # raises IndexError if there is no such kind
                 continue
-            newest_kind = commit["kind"]
-            groups = spelled if groups is None else groups
-            check_names(values[SPARSE])
+            sums = convert(values[COMMIT], Sums)
+            newest_kind = sums.kind
+            groups = sums.groups if groups is None else groups
+            own_names = convert(values[SPARSE], list[str])
             if iteration != n_known:
-                sparse += values[SPARSE]
+                sparse += own_names
             records.append(
                 IterationRecord(
                     iteration=iteration,
                     record=dict(values[RECORD]),
                     result=dict(values[RESULT]) if RESULT in values else None,
-                    n_sentences=commit["n_sentences"],
-                    n_lists=commit["n_lists"],
-                    hypotheses=commit["hypotheses"],
-                    new_hypotheses=commit["new_hypotheses"],
-                    first_best_score=commit["first_best_score"],
+                    n_sentences=sums.n_sentences,
+                    n_lists=sums.n_lists,
+                    hypotheses=sums.hypotheses,
+                    new_hypotheses=sums.new_hypotheses,
+                    first_best_score=sums.first_best_score,
                     signature=kinds[newest_kind].signature,
-                    n_graphs=commit.get("n_graphs", 0),
-                    date=commit.get("date"),
+                    n_graphs=sums.n_graphs,
+                    date=sums.date,
                 )
             )
     return StoreState(
@@ -358,7 +242,7 @@ def load_state(
         fingerprints=fingerprints,
         open_lists=open_lists,
         open_graphs=open_graphs,
-        sentence_ids=tuple(ids),
+        sentence_ids=ids,
     )
 
 

@@ -17,14 +17,8 @@ from mosesplug.store.checksums import put_checksums
 from mosesplug.store.files.environment import Environment
 from mosesplug.store.merge import Reader
 from mosesplug.store.records import report_damage
-from mosesplug.store.state import (
-    StatisticsKind,
-    StoreState,
-    load_state,
-    put_meta,
-    put_sorted,
-    statistics_key,
-)
+from mosesplug.store.state import StoreState, load_state, put_meta, put_sorted, statistics_key
+from mosesplug.store.stored import NumberType, StatisticsKind
 
 if TYPE_CHECKING:
     # Loads Numba, which reading a store does not need.
@@ -122,14 +116,13 @@ def _add_kind(
             width=metric.n_statistics,
             dtype=dtype,
         )
-        rows = [(k.number, k.signature, k.references, k.width, k.dtype) for k in (*kinds, kind)]
-        put_meta(transaction, environment, doubles=dtype == "<f8", statistics=rows)
+        put_meta(transaction, environment, doubles=dtype == "<f8", statistics=[*kinds, kind])
         return kind
 
     return environment.write(write)
 
 
-def _find_dtype(metric: Metric, references: PreparedReferences) -> str:
+def _find_dtype(metric: Metric, references: PreparedReferences) -> NumberType:
     """Return the stored dtype of a metric's statistics."""
     if getattr(metric, "needs_outside", False):
         return "<f8"

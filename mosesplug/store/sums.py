@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.store.claims import MOST_SENTENCES
 from mosesplug.store.records import decode_value, encode_value
+from mosesplug.store.stored import MOST_SENTENCES
 
 OWN = "iterations"
 AREAS = (OWN, "kbest", "statistics", "forest")

@@ -24,7 +24,6 @@ from mosesplug.store.checksums import (
     load_checksums,
     put_checksums,
 )
-from mosesplug.store.claims import MOST_SENTENCES
 from mosesplug.store.files.environment import Environment
 from mosesplug.store.merge import Reader
 from mosesplug.store.records import encode_value
@@ -37,8 +36,6 @@ from mosesplug.store.state import (
     RECORD,
     RESULT,
     SPARSE,
-    OpenLists,
-    StatisticsKind,
     StoreState,
     iteration_key,
     kbest_key,
@@ -47,6 +44,7 @@ from mosesplug.store.state import (
     put_sorted,
     statistics_key,
 )
+from mosesplug.store.stored import MOST_SENTENCES, OpenLists, StatisticsKind
 from mosesplug.store.sums import OWN, Known
 
 if TYPE_CHECKING:
@@ -205,7 +203,7 @@ def put_part(
     n_before = len((state.open_lists or state.open_graphs or state).sparse)
     values = {
         iteration_key(grown.iteration, GROWING): encode_value(
-            _sums(grown) | {"totals": grown.totals}
+            grown.as_record() | {"totals": grown.totals}
         ),
         iteration_key(grown.iteration, PROGRESS): progress,
     }
@@ -240,7 +238,7 @@ def put_finished(
         checksums.pop(("forest", 0), None)
     checksums = {place: sums for place, sums in checksums.items() if place[0] != OWN}
     parts = {
-        COMMIT: encode_value(_sums(grown) | {"date": _now()}),
+        COMMIT: encode_value(grown.as_record() | {"date": _now()}),
         RECORD: record,
         SPARSE: encode_value(list(grown.sparse[len(state.sparse) :])),
     }
@@ -260,20 +258,6 @@ def put_result(transaction: Any, environment: Environment, iteration: int, resul
     key = iteration_key(iteration, RESULT)
     transaction.put(key, result, db=environment["iterations"])
     put_checksums(transaction, environment, iteration, OWN, {key: result})
-
-
-def _sums(grown: OpenLists) -> dict[str, Any]:
-    """Return the contents of a commit record."""
-    graphs = {"n_graphs": grown.n_graphs} if grown.n_graphs else {}
-    return graphs | {
-        "kind": grown.kind,
-        "groups": grown.groups,
-        "n_sentences": grown.n_sentences,
-        "n_lists": grown.n_lists,
-        "hypotheses": grown.hypotheses,
-        "new_hypotheses": grown.new_hypotheses,
-        "first_best_score": grown.first_best_score,
-    }
 
 
 def delete_iteration(

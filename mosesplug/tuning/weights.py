@@ -15,6 +15,7 @@ from mosesplug.decoders.batch import ModelWeights
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.settings.spellings import spell_bounds
+from mosesplug.store.stored import Finite
 
 NO_WEIGHTS: Mapping[str, float] = MappingProxyType({})
 
@@ -28,8 +29,8 @@ class Weights:
         sparse: weights of sparse features by name; a missing one is 0.
     """
 
-    dense: tuple[float, ...]
-    sparse: Mapping[str, float] = field(default_factory=dict)
+    dense: tuple[Finite, ...]
+    sparse: Mapping[str, Finite] = field(default_factory=dict)
 
     @classmethod
     def of_vector(

@@ -10,7 +10,7 @@ import pytest
 
 from mosesplug.store import NBestStore, hash_index
 from mosesplug.store.merge import Reader
-from mosesplug.store.state import IterationRecord
+from mosesplug.store.stored import IterationRecord
 from tests.store.files.test_environment import add
 from tests.store.toys import Hypothesis, StoreModel, ToyMetric
 

@@ -5,14 +5,14 @@ A killed run resumes from them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from mosesplug.errors import StoreError
 from mosesplug.store import IterationRecord
+from mosesplug.store.stored import convert
 from mosesplug.tuning.weights import Weights
 
 
@@ -39,8 +39,7 @@ class Evaluation:
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> Evaluation:
         """Return the inverse of ``as_record``."""
-        weights = _weights(record) if "dense" in record else None
-        return cls(int(record["updates"]), float(record["score"]), weights)
+        return convert({**record, "weights": record if "dense" in record else None}, cls)
 
 
 @dataclass(frozen=True)
@@ -74,13 +73,7 @@ class IterationStart:
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> IterationStart:
         """Return the inverse of ``as_record``."""
-        return cls(
-            _weights(record),
-            int(record["seed"]),
-            {_text(name): _text(value) for name, value in dict(record["settings"]).items()},
-            tuple(map(_text, record["command"])),
-            float(record["seconds_decoding"]),
-        )
+        return convert({**record, "weights": record}, cls)
 
 
 @dataclass(frozen=True)
@@ -145,36 +138,14 @@ class IterationResult:
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> IterationResult:
         """Return the inverse of ``as_record``."""
-        return cls(
-            _weights(record),
-            float(record["optimum"]),
-            float(record["largest_change"]),
-            float(record["seconds_optimising"]),
-            # Stores of version 0.1 lack what follows.
-            tuple(map(dict, record.get("curve", ()))),
-            tuple(map(Evaluation.of_record, record.get("heldout", ()))),
-            _weights(average) if (average := record.get("average")) else None,
-            record.get("learner"),
-            ShardLists(**shards) if (shards := record.get("shards")) else None,
-        )
+        heldout = tuple(map(Evaluation.of_record, record.get("heldout", ())))
+        seconds = record["seconds_optimising"]
+        plain = {**record, "weights": record, "seconds_optimizing": seconds, "heldout": ()}
+        return replace(convert(plain, cls), heldout=heldout)
 
 
 def _encode_weights(weights: Weights) -> dict[str, Any]:
     return {"dense": list(weights.dense), "sparse": dict(weights.sparse)}
-
-
-def _weights(record: Mapping[str, Any]) -> Weights:
-    dense = tuple(map(float, record["dense"]))
-    sparse = {_text(name): float(value) for name, value in dict(record["sparse"]).items()}
-    if not all(map(math.isfinite, (*dense, *sparse.values()))):
-        raise ValueError("a weight is not finite")
-    return Weights(dense, sparse)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is not a string")
-    return value
 
 
 @contextmanager
@@ -222,7 +193,7 @@ def read_first_best_score(record: IterationRecord) -> float:
     # Of all iterations, after each: weights and the learner's state are not decoded.
     with _name_corrupt_records(record.iteration):
         shards = None if record.result is None else record.result.get("shards")
-        return ShardLists(**shards).first_best_score if shards else record.first_best_score
+        return convert(shards, ShardLists).first_best_score if shards else record.first_best_score
 
 
 def read_evaluations(records: Sequence[IterationRecord]) -> tuple[Evaluation, ...]:

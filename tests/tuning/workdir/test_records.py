@@ -66,5 +66,5 @@ def test_missing_fields(change: dict[str, Any]) -> None:
 def test_invalid_results(change: dict[str, Any]) -> None:
     with pytest.raises(StoreError, match="corrupt record of iteration 2"):
         read_result(stored({}, RESULT.as_record() | change))
-    with pytest.raises(StoreError, match="KeyError: 'dense'"):
+    with pytest.raises(StoreError, match="KeyError: 'seconds_optimising'"):
         read_result(stored({}, {}))
