@@ -12,20 +12,22 @@ one dash   ``-name value``, whole names only, as in ``megam``; the first argumen
 anywhere   the same, but options may also follow other arguments, as in Travatar
 =========  ==============================================================================
 
-A program is a table of its options; parsing, checks and the ``--help`` text are derived from it.
+The options of a program are the fields of a dataclass; parsing, checks and the ``--help`` text are
+derived from them.
 """
 
 from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, NoReturn
+from typing import Annotated, Any, Generic, NoReturn, TypeVar
 
 from mosesplug.cli.shared.exits import exit_code
 from mosesplug.errors import UsageError, suggest
+from mosesplug.options import Opt, list_options
 
 _HELP_COLUMN = 30
 _WIDTH = 98
@@ -45,30 +47,6 @@ class Style(Enum):
         return self in (Style.ONE_DASH, Style.ONE_DASH_ANYWHERE)
 
 
-def parse_integer(text: str) -> int:
-    """Parse an integer.
-
-    Raises:
-        ValueError: the text is not an integer.
-    """
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError(f"takes a whole number, not {text!r}") from None
-
-
-def parse_count(text: str) -> int:
-    """Parse an integer that is at least 0.
-
-    Raises:
-        ValueError: the text is not one.
-    """
-    value = parse_integer(text)
-    if value < 0:
-        raise ValueError(f"must be at least 0, not {value}")
-    return value
-
-
 def parse_real(text: str) -> float:
     """Parse a finite number.
 
@@ -84,59 +62,79 @@ def parse_real(text: str) -> float:
     return value
 
 
-@dataclass(frozen=True)
-class ProgramOption:
-    """One option of a program.
+def parse_value(option: Opt, text: str) -> Any:
+    """Return the value of an option.
+
+    Raises:
+        ValueError: with a message that completes a sentence whose subject is the option.
+    """
+    if option.kind == "real":
+        return parse_real(text)
+    if option.kind == "choice" and text not in option.choices:
+        *others, last = option.choices
+        raise ValueError(f"takes {', '.join(others)} or {last}, not {text!r}")
+    if option.kind != "integer":
+        return text
+    try:
+        value = int(text)
+    except ValueError:
+        raise ValueError(f"takes a whole number, not {text!r}") from None
+    if option.minimum is not None and value < option.minimum:
+        raise ValueError(f"must be at least {option.minimum}, not {value}")
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramArguments:
+    """A parsed command line; subclasses declare the options of a program.
+
+    An option with a tuple of texts may be repeated.
 
     Attributes:
-        name: the long name.
-        help: the help text for ``--help``.
-        short: one letter, or empty.
-        value: the placeholder of the value in ``--help``; empty for a flag.
-        convert: converts the text of the value. It raises ValueError with a message that completes
-            a sentence whose subject is the option.
-        default: the value if the option is missing; always False for a flag, ``()`` for a list.
-        is_repeatable: whether the option may be repeated; its values form a tuple.
+        others: the positional arguments.
+        given: ``(long name, value)`` of the options on the command line, in their order.
     """
 
-    name: str
-    help: str
-    short: str = ""
-    value: str = ""
-    convert: Callable[[str], Any] = str
-    default: Any = None
-    is_repeatable: bool = False
+    help: Annotated[bool, Opt("show this text and exit")] = False
+    others: tuple[str, ...] = field(default=())
+    given: tuple[tuple[str, Any], ...] = field(default=())
 
-    @property
-    def missing_value(self) -> Any:
-        """The value if the option is missing."""
-        if self.is_repeatable:
-            return ()
-        return self.default if self.value else False
+
+Parsed = TypeVar("Parsed", bound=ProgramArguments)
 
 
 @dataclass(frozen=True)
-class Program:
+class Program(Generic[Parsed]):
     """A program and its command line.
 
     Attributes:
         name: the program's name.
         summary: one sentence for ``--help``.
-        options: all options except ``--help``, which every program has.
+        cls: declares the options.
         style: the convention for parsing the command line.
         others: the placeholder of the positional arguments in ``--help``; empty if the program
             takes none.
         notes: additional lines for ``--help``.
+        more: options whose values are only in ``given``.
     """
 
     name: str
     summary: str
-    options: tuple[ProgramOption, ...]
+    cls: type[Parsed]
     style: Style = Style.GETOPT
     others: str = ""
     notes: str = ""
+    more: tuple[Opt, ...] = ()
 
-    def parse(self, words: Sequence[str]) -> Arguments:
+    @property
+    def options(self) -> tuple[Opt, ...]:
+        """All options, ``--help`` last, with ``-h`` unless another option has that letter."""
+        cls: type = self.cls
+        shown, *options = *list_options(cls), *self.more  # a base class' fields come first
+        taken = any(option.short == "h" for option in options)
+        return (*options, replace(shown, short="" if taken else "h"))
+
+    def parse(self, words: Sequence[str]) -> Parsed:
         """Parse a command line.
 
         Args:
@@ -145,46 +143,53 @@ class Program:
         Raises:
             UsageError: an option is unknown or ambiguous, or its value is missing or invalid.
         """
-        return _Reading(self, list(words)).arguments()
+        reading = _Reading(self, list(words), parse_value)
+        reading.read()
+        values: dict[str, Any] = {}
+        for option in self.options:
+            found = [value for name, value in reading.given if name == option.name]
+            if self.style is Style.BOOST and len(found) > 1 and option.kind != "texts":
+                raise UsageError(f"--{option.name} is given {len(found)} times: give it once")
+            if found and option.path:
+                values[option.path[0]] = tuple(found) if option.kind == "texts" else found[-1]
+        if reading.others and not self.others and not values.get("help"):
+            raise UsageError(f"{reading.others[0]!r} belongs to no option{reading.hint()}")
+        return self.cls(**values, others=tuple(reading.others), given=tuple(reading.given))
+
+    def split(self, words: Sequence[str]) -> list[tuple[str, Any]]:
+        """Return the options of a command line with the texts of their values.
+
+        Every option may be repeated. A flag has the value True.
+
+        Raises:
+            UsageError: an option is unknown or ambiguous, its value is missing, or there are
+                other arguments.
+        """
+        reading = _Reading(replace(self, style=Style.GETOPT), list(words), lambda _, text: text)
+        reading.read()
+        if reading.others:
+            raise UsageError(f"{reading.others[0]!r} belongs to no option{reading.hint()}")
+        return reading.given
 
     def usage(self) -> str:
         """Return the text of ``--help``."""
         dash = "-" if self.style.is_one_dash else "--"
         lines = [f"usage: {self.name} [options] {self.others}".rstrip(), "", self.summary, ""]
         lines.append("options:")
-        for option in (*self.options, _help_option(self)):
+        for option in self.options:
             spelling = f"  {dash}{option.name}" + (f", -{option.short}" if option.short else "")
-            if option.value:
-                spelling += f" {option.value}"
             text = option.help
-            if option.default is not None:
-                text += f" (default {option.default})"
-            if option.is_repeatable:
+            if option.kind == "texts":
                 text += " (may be given several times)"
+            elif option.kind != "flag" and option.default not in (None, ""):
+                text += f" (default {option.default})"
+            spelling += "" if option.kind == "flag" else f" {option.metavar}"
             lines += _wrap_option(spelling, text)
         return "\n".join([*lines, *(["", self.notes] if self.notes else [])]) + "\n"
 
 
-@dataclass(frozen=True)
-class Arguments:
-    """A parsed command line.
-
-    Attributes:
-        values: the value of every option by its long name.
-        options: ``(long name, value)`` of the options on the command line, in their order.
-        others: the positional arguments.
-    """
-
-    values: Mapping[str, Any]
-    options: tuple[tuple[str, Any], ...] = field(default=())
-    others: tuple[str, ...] = field(default=())
-
-    def __getitem__(self, name: str) -> Any:
-        return self.values[name]
-
-
 def run(
-    program: Program, action: Callable[[Arguments], None], words: Sequence[str] | None
+    program: Program[Parsed], action: Callable[[Parsed], None], words: Sequence[str] | None
 ) -> NoReturn:
     """Parse the command line, call the action and exit; print an error as one line.
 
@@ -196,7 +201,7 @@ def run(
 
     def act() -> None:
         arguments = program.parse(sys.argv[1:] if words is None else words)
-        if arguments["help"]:
+        if arguments.help:
             print(program.usage(), end="")
         else:
             action(arguments)
@@ -209,12 +214,6 @@ def run(
     code = exit_code(program.name, act)
     gc.freeze()
     sys.exit(code)
-
-
-def _help_option(program: Program) -> ProgramOption:
-    """Return ``--help``, with ``-h`` unless another option has that letter."""
-    taken = any(option.short == "h" for option in program.options)
-    return ProgramOption("help", "show this text and exit", short="" if taken else "h")
 
 
 def _wrap_option(left: str, text: str) -> list[str]:
@@ -234,20 +233,23 @@ def _wrap_option(left: str, text: str) -> list[str]:
 class _Reading:
     """Parses one command line from left to right."""
 
-    def __init__(self, program: Program, waiting: list[str]) -> None:
+    def __init__(
+        self, program: Program[Any], waiting: list[str], convert: Callable[[Opt, str], Any]
+    ) -> None:
         self._program = program
         self._waiting = waiting
-        self._options = (*program.options, _help_option(program))
-        self._given: list[tuple[str, Any]] = []
-        self._others: list[str] = []
+        self._convert = convert
+        self._options = program.options
+        self.given: list[tuple[str, Any]] = []
+        self.others: list[str] = []
 
-    def arguments(self) -> Arguments:
+    def read(self) -> None:
         """Parse all words."""
         one_dash = self._program.style.is_one_dash
         while self._waiting:
             word = self._waiting.pop(0)
             if not word.startswith("-") or word == "-":
-                self._others.append(word)
+                self.others.append(word)
                 if self._program.style is Style.ONE_DASH:
                     break
             elif word == "--":
@@ -258,19 +260,7 @@ class _Reading:
                 self._long(word[2:], word, abbreviated=True)
             else:
                 self._cluster(word[1:])
-        self._others += self._waiting
-        values = {option.name: option.missing_value for option in self._options}
-        for option in self._options:
-            found = [value for name, value in self._given if name == option.name]
-            if option.is_repeatable:
-                values[option.name] = tuple(found)
-            elif found:
-                values[option.name] = found[-1]
-            if self._program.style is Style.BOOST and len(found) > 1 and not option.is_repeatable:
-                raise UsageError(f"--{option.name} is given {len(found)} times: give it once")
-        if self._others and not self._program.others and not values["help"]:
-            raise UsageError(f"{self._others[0]!r} belongs to no option{self._hint()}")
-        return Arguments(values, tuple(self._given), tuple(self._others))
+        self.others += self._waiting
 
     def _long(self, text: str, word: str, *, abbreviated: bool) -> None:
         """Parse ``--name`` or ``--name=value``."""
@@ -283,7 +273,7 @@ class _Reading:
         if not found:
             known = [f"-{option.name}" for option in self._options]
             similar = "" if abbreviated else suggest(f"-{name}", known)
-            raise UsageError(f"unknown option {word.partition('=')[0]}{self._hint()}{similar}")
+            raise UsageError(f"unknown option {word.partition('=')[0]}{self.hint()}{similar}")
         if len(found) > 1:
             names = ", ".join(f"--{option.name}" for option in found)
             raise UsageError(f"--{name} may be any of {names}: write the whole name")
@@ -296,25 +286,25 @@ class _Reading:
             letter, letters = letters[0], letters[1:]
             found = [option for option in self._options if option.short == letter]
             if not found:
-                raise UsageError(f"unknown option -{letter}{self._hint()}")
-            if found[0].value and letters:
+                raise UsageError(f"unknown option -{letter}{self.hint()}")
+            if found[0].kind != "flag" and letters:
                 self._take(found[0], f"-{letter}", letters)
                 return
             self._take(found[0], f"-{letter}", None)
 
-    def _take(self, option: ProgramOption, spelling: str, text: str | None) -> None:
+    def _take(self, option: Opt, spelling: str, text: str | None) -> None:
         """Record an option with its value, which is attached or the next word."""
-        if not option.value:
+        if option.kind == "flag":
             if text is not None:
                 raise UsageError(f"{spelling} takes no value, and {text!r} is one")
-            self._given.append((option.name, True))
+            self.given.append((option.name, True))
             return
         if text is None:
             if not self._waiting or self._is_option(self._waiting[0]):
-                raise UsageError(f"{spelling} needs a value: {option.value}")
+                raise UsageError(f"{spelling} needs a value: {option.metavar}")
             text = self._waiting.pop(0)
         try:
-            self._given.append((option.name, option.convert(text)))
+            self.given.append((option.name, self._convert(option, text)))
         except ValueError as error:
             raise UsageError(f"{spelling} {error}") from None
 
@@ -324,7 +314,7 @@ class _Reading:
             return False
         return word in {f"-{option.name}" for option in self._options}
 
-    def _hint(self) -> str:
+    def hint(self) -> str:
         return f" ({self._program.name} --help lists them)"
 
 

@@ -6,61 +6,56 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
-from mosesplug.cli.moses.arguments import (
-    Arguments,
-    Program,
-    ProgramOption,
-    parse_integer,
-    run,
-    split_names,
-)
+from mosesplug.cli.moses.arguments import Program, ProgramArguments, run, split_names
 from mosesplug.cores import usable_cores
 from mosesplug.errors import UsageError
+from mosesplug.options import Opt
+
+
+@dataclass(frozen=True)
+class EvaluatorOptions(ProgramArguments):
+    """The options of ``evaluator``."""
+
+    sctype: Annotated[
+        tuple[str, ...], Opt("a metric (default BLEU)", short="s", metavar="NAME")
+    ] = ()
+    scconfig: Annotated[
+        str | None, Opt("settings of the preceding --sctype", short="c", metavar="SETTINGS")
+    ] = None
+    reference: Annotated[
+        str | None, Opt("reference files, comma-separated", short="R", metavar="FILES")
+    ] = None
+    candidate: Annotated[
+        str | None, Opt("translation files, comma-separated", short="C", metavar="FILES")
+    ] = None
+    nbest: Annotated[
+        str | None,
+        Opt(
+            "n-best lists whose first hypotheses are scored, comma-separated",
+            short="n",
+            metavar="FILES",
+        ),
+    ] = None
+    bootstrap: Annotated[int, Opt("samples for a 95 % confidence interval", short="b")] = 0
+    rseed: Annotated[
+        int | None, Opt("seed of the samples (default: from the clock)", short="r")
+    ] = None
+    factors: Annotated[
+        str | None,
+        Opt("token factors for the preceding --sctype, as in 0|2", short="f", metavar="LIST"),
+    ] = None
+    filter: Annotated[
+        str | None,
+        Opt("command that rewrites each line for the preceding --sctype", short="l", metavar="CMD"),
+    ] = None
+
 
 PROGRAM = Program(
     "evaluator",
     "Print scores of translations: one line for each file and metric.",
-    (
-        ProgramOption(
-            "sctype", "a metric (default BLEU)", short="s", value="NAME", is_repeatable=True
-        ),
-        ProgramOption(
-            "scconfig", "settings of the preceding --sctype", short="c", value="SETTINGS"
-        ),
-        ProgramOption("reference", "reference files, comma-separated", short="R", value="FILES"),
-        ProgramOption("candidate", "translation files, comma-separated", short="C", value="FILES"),
-        ProgramOption(
-            "nbest",
-            "n-best lists whose first hypotheses are scored, comma-separated",
-            short="n",
-            value="FILES",
-        ),
-        ProgramOption(
-            "bootstrap",
-            "samples for a 95 % confidence interval",
-            short="b",
-            value="N",
-            convert=parse_integer,
-            default=0,
-        ),
-        ProgramOption(
-            "rseed", "seed of the samples (default: from the clock)", "r", "N", parse_integer
-        ),
-        ProgramOption(
-            "factors",
-            "token factors for the preceding --sctype, as in 0|2",
-            short="f",
-            value="LIST",
-        ),
-        ProgramOption(
-            "filter",
-            "command that rewrites each line for the preceding --sctype",
-            short="l",
-            value="CMD",
-        ),
-    ),
+    EvaluatorOptions,
     notes="With several files, each line shows the file; with several metrics, the metric:\n"
     "\n"
     "  evaluator --sctype BLEU --scconfig reflen:closest \\\n"
@@ -84,21 +79,21 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     run(PROGRAM, evaluate, arguments)
 
 
-def evaluate(arguments: Arguments) -> None:
+def evaluate(arguments: EvaluatorOptions) -> None:
     """Score every file with every metric.
 
     Raises:
         UsageError: the arguments contradict each other.
         FormatError, DataError: a file cannot be used.
     """
-    references, candidates, lists = (
-        split_names(arguments[name]) for name in ("reference", "candidate", "nbest")
+    references, candidates, lists = map(
+        split_names, (arguments.reference, arguments.candidate, arguments.nbest)
     )
     if not references:
         raise UsageError("name at least one reference with --reference")
     if bool(candidates) == bool(lists):
         raise UsageError("name translations with --candidate or n-best lists with --nbest")
-    samples = arguments["bootstrap"]
+    samples = arguments.bootstrap
     if samples < 0:
         raise UsageError(f"--bootstrap {samples}: give the number of samples, or 0 for none")
     wanted = _parse_metrics(arguments)
@@ -123,7 +118,7 @@ def evaluate(arguments: Arguments) -> None:
         )
         for one in wanted
     ]
-    seed = int(time.time()) if arguments["rseed"] is None else arguments["rseed"]
+    seed = int(time.time()) if arguments.rseed is None else arguments.rseed
     if samples:
         print(f"Seeding random numbers with {seed}", file=sys.stderr)
     random = CRand(seed)
@@ -142,10 +137,10 @@ def evaluate(arguments: Arguments) -> None:
             print("\t".join(fields), flush=True)
 
 
-def _parse_metrics(arguments: Arguments) -> list[MetricRequest]:
+def _parse_metrics(arguments: EvaluatorOptions) -> list[MetricRequest]:
     """Return the metrics; the settings of each follow it on the command line."""
     found: list[MetricRequest] = []
-    for name, value in arguments.options:
+    for name, value in arguments.given:
         if name == "sctype":
             found.append(MetricRequest(value))
         elif name in ("scconfig", "factors", "filter"):

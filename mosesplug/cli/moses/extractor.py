@@ -5,55 +5,57 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NoReturn
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
-from mosesplug.cli.moses.arguments import (
-    Arguments,
-    Program,
-    ProgramOption,
-    parse_integer,
-    run,
-    split_names,
-)
+from mosesplug.cli.moses.arguments import Program, ProgramArguments, run, split_names
 from mosesplug.cores import usable_cores
 from mosesplug.errors import DataError, UsageError
+from mosesplug.options import Opt
 
 if TYPE_CHECKING:
     from mosesplug.moses_tools.extraction import ScoredBlock
     from mosesplug.moses_tools.extractor_files import Iteration
 
+
+@dataclass(frozen=True)
+class ExtractorOptions(ProgramArguments):
+    """The options of ``extractor``."""
+
+    sctype: Annotated[str, Opt("the metric", short="s", metavar="NAME")] = "BLEU"
+    scconfig: Annotated[
+        str | None, Opt("metric settings: name:value,name:value", short="c", metavar="SETTINGS")
+    ] = None
+    reference: Annotated[
+        str | None, Opt("reference files, comma-separated", short="r", metavar="FILES")
+    ] = None
+    binary: Annotated[bool, Opt("write binary files", short="b")] = False
+    nbest: Annotated[
+        str | None, Opt("n-best lists, comma-separated", short="n", metavar="FILES")
+    ] = None
+    scfile: Annotated[str, Opt("statistics to write", short="S", metavar="FILE")] = "statscore.data"
+    ffile: Annotated[str, Opt("features to write", short="F", metavar="FILE")] = "features.data"
+    prev_ffile: Annotated[
+        str | None, Opt("earlier features, comma-separated", short="E", metavar="FILES")
+    ] = None
+    prev_scfile: Annotated[
+        str | None, Opt("earlier statistics, comma-separated", short="R", metavar="FILES")
+    ] = None
+    factors: Annotated[
+        str | None, Opt("factors of each token to score, as in 0|2", short="f", metavar="LIST")
+    ] = None
+    filter: Annotated[
+        str | None,
+        Opt("command that rewrites each line before it is scored", short="l", metavar="CMD"),
+    ] = None
+    allow_duplicates: Annotated[bool, Opt("keep duplicates", short="d")] = False
+    verbose: Annotated[int | None, Opt("above 0: print a summary", short="v")] = None
+
+
 PROGRAM = Program(
     "extractor",
     "Write features and metric statistics of the distinct hypotheses in n-best lists.",
-    (
-        ProgramOption("sctype", "the metric", short="s", value="NAME", default="BLEU"),
-        ProgramOption(
-            "scconfig", "metric settings: name:value,name:value", short="c", value="SETTINGS"
-        ),
-        ProgramOption("reference", "reference files, comma-separated", short="r", value="FILES"),
-        ProgramOption("binary", "write binary files", short="b"),
-        ProgramOption("nbest", "n-best lists, comma-separated", short="n", value="FILES"),
-        ProgramOption(
-            "scfile", "statistics to write", short="S", value="FILE", default="statscore.data"
-        ),
-        ProgramOption(
-            "ffile", "features to write", short="F", value="FILE", default="features.data"
-        ),
-        ProgramOption("prev-ffile", "earlier features, comma-separated", short="E", value="FILES"),
-        ProgramOption(
-            "prev-scfile", "earlier statistics, comma-separated", short="R", value="FILES"
-        ),
-        ProgramOption(
-            "factors", "factors of each token to score, as in 0|2", short="f", value="LIST"
-        ),
-        ProgramOption(
-            "filter", "command that rewrites each line before it is scored", short="l", value="CMD"
-        ),
-        ProgramOption("allow-duplicates", "keep duplicates", short="d"),
-        ProgramOption(
-            "verbose", "above 0: print a summary", short="v", value="N", convert=parse_integer
-        ),
-    ),
+    ExtractorOptions,
     notes="With an interpolated metric (BLEU,TER), --factors and --filter take a value per metric.",
 )
 
@@ -66,19 +68,18 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     run(PROGRAM, write_features_and_statistics, arguments)
 
 
-def write_features_and_statistics(arguments: Arguments) -> None:
+def write_features_and_statistics(arguments: ExtractorOptions) -> None:
     """Score n-best lists, merge them with earlier files, and write the result.
 
     Raises:
         UsageError: the arguments contradict each other.
         FormatError, DataError: a file cannot be used.
     """
-    lists, references, before = (
-        split_names(arguments[name]) for name in ("nbest", "reference", "prev-ffile")
-    )
-    scores_before = split_names(arguments["prev-scfile"])
-    for name in ("scfile", "ffile"):
-        if not arguments[name]:
+    lists, references = split_names(arguments.nbest), split_names(arguments.reference)
+    before = split_names(arguments.prev_ffile)
+    scores_before = split_names(arguments.prev_scfile)
+    for name, path in (("scfile", arguments.scfile), ("ffile", arguments.ffile)):
+        if not path:
             raise UsageError(f"--{name} is empty: name the file to write")
     if len(before) != len(scores_before):
         raise UsageError(
@@ -105,16 +106,16 @@ def write_features_and_statistics(arguments: Arguments) -> None:
         blocks: Iterable[ScoredBlock] = ()
         if lists:
             scorer = Scorer.load(
-                arguments["sctype"],
-                arguments["scconfig"] or "",
+                arguments.sctype,
+                arguments.scconfig or "",
                 references,
-                factors=arguments["factors"] or "",
-                filter_command=arguments["filter"] or "",
+                factors=arguments.factors or "",
+                filter_command=arguments.filter or "",
             )
             blocks = score_lists(ahead, scorer, threads=usable_cores())
-        merged, n_read = extract(earlier, blocks, with_duplicates=arguments["allow-duplicates"])
-    write_extracted(merged, arguments["ffile"], arguments["scfile"], binary=arguments["binary"])
-    if (arguments["verbose"] or 0) > 0:
+        merged, n_read = extract(earlier, blocks, with_duplicates=arguments.allow_duplicates)
+    write_extracted(merged, arguments.ffile, arguments.scfile, binary=arguments.binary)
+    if (arguments.verbose or 0) > 0:
         print(
             f"{merged.metric}: {len(merged.dense)} of {n_read} hypotheses written, of"
             f" {len(merged.sentence_ids)} sentences",
@@ -123,13 +124,13 @@ def write_features_and_statistics(arguments: Arguments) -> None:
 
 
 def _read_earlier(
-    arguments: Arguments, features: Sequence[str], scores: Sequence[str]
+    arguments: ExtractorOptions, features: Sequence[str], scores: Sequence[str]
 ) -> list[Iteration]:
     """Read the files of earlier iterations, which must have statistics of the metric."""
     from mosesplug.metrics import metric
     from mosesplug.moses_tools.extractor_files import read_iteration
 
-    name = metric(arguments["sctype"], arguments["scconfig"] or "").name
+    name = metric(arguments.sctype, arguments.scconfig or "").name
     iterations = []
     for pair in zip(features, scores, strict=True):
         iterations.append(iteration := read_iteration(*pair, threads=usable_cores()))

@@ -4,26 +4,37 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from dataclasses import dataclass
+from typing import Annotated, NoReturn
 
-from mosesplug.cli.moses.arguments import Arguments, Program, ProgramOption, Style, run
+from mosesplug.cli.moses.arguments import Program, ProgramArguments, Style, run
 from mosesplug.errors import UsageError
+from mosesplug.options import Opt
+
+
+@dataclass(frozen=True)
+class HgdecodeOptions(ProgramArguments):
+    """The options of ``hgdecode``."""
+
+    dense_init: Annotated[
+        str | None,
+        Opt("weights of dense features, one 'Name= value' per line", short="d", metavar="FILE"),
+    ] = None
+    sparse_init: Annotated[
+        str | None,
+        Opt("weights of sparse features, one 'name value' per line", short="s", metavar="FILE"),
+    ] = None
+    hypergraph: Annotated[
+        str | None,
+        Opt("the search graph, as Moses writes it, plain or .gz", short="g", metavar="FILE"),
+    ] = None
+
 
 PROGRAM = Program(
     "hgdecode",
     "Print the best translation in a search graph, and its feature values on stderr.",
-    (
-        ProgramOption(
-            "dense-init", "weights of dense features, one 'Name= value' per line", "d", "FILE"
-        ),
-        ProgramOption(
-            "sparse-init", "weights of sparse features, one 'name value' per line", "s", "FILE"
-        ),
-        ProgramOption(
-            "hypergraph", "the search graph, as Moses writes it, plain or .gz", "g", "FILE"
-        ),
-    ),
-    Style.BOOST,
+    HgdecodeOptions,
+    style=Style.BOOST,
     notes="A feature without a weight gets weight 0. The graph is not pruned.",
 )
 
@@ -36,10 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     run(PROGRAM, _decode, arguments)
 
 
-def _decode(arguments: Arguments) -> None:
-    if arguments["hypergraph"] is None:
+def _decode(arguments: HgdecodeOptions) -> None:
+    if arguments.hypergraph is None:
         raise UsageError("no search graph: use --hypergraph FILE")
-    if arguments["sparse-init"] is not None and arguments["dense-init"] is None:
+    if arguments.sparse_init is not None and arguments.dense_init is None:
         raise UsageError("--sparse-init requires --dense-init: give the dense weights too")
     # Imported here: --help does not need these modules.
     import numpy as np
@@ -47,8 +58,8 @@ def _decode(arguments: Arguments) -> None:
     from formats.graphs.hypergraph_reader import read_hypergraph
     from mosesplug.forest import Hypergraph, viterbi
 
-    weights = _weights(arguments["dense-init"], arguments["sparse-init"])
-    file = read_hypergraph(arguments["hypergraph"])
+    weights = _weights(arguments.dense_init, arguments.sparse_init)
+    file = read_hypergraph(arguments.hypergraph)
     names = list(dict.fromkeys([*weights, *file.names]))
     graph = Hypergraph.of_file(file, {name: column for column, name in enumerate(names)})
     values = np.array([weights.get(name, 0.0) for name in names])

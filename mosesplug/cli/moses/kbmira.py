@@ -11,19 +11,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
-from mosesplug.cli.moses.arguments import (
-    Arguments,
-    Program,
-    ProgramOption,
-    Style,
-    parse_integer,
-    parse_real,
-    run,
-)
+from mosesplug.cli.moses.arguments import Program, ProgramArguments, Style, run
 from mosesplug.cores import usable_cores
 from mosesplug.errors import DataError, UsageError
+from mosesplug.options import Opt
 
 if TYPE_CHECKING:
     from formats.weights.any_format import WeightFile
@@ -38,62 +31,70 @@ if TYPE_CHECKING:
     )
     from mosesplug.optimizers.batch.mira.kernels import MiraDecisions
 
+
+@dataclass(frozen=True)
+class KbmiraArguments(ProgramArguments):
+    """The options of ``kbmira``."""
+
+    type: Annotated[str, Opt("kind of input: nbest or hypergraph", short="t", metavar="TYPE")] = (
+        "nbest"
+    )
+    sctype: Annotated[
+        str | None, Opt("the metric (default: that of the statistics)", metavar="METRIC")
+    ] = None
+    scconfig: Annotated[str, Opt("metric settings", short="c", metavar="name:value,...")] = ""
+    scfile: Annotated[
+        tuple[str, ...], Opt("statistics file of an iteration", short="S", metavar="FILE")
+    ] = ()
+    ffile: Annotated[
+        tuple[str, ...], Opt("feature file of an iteration", short="F", metavar="FILE")
+    ] = ()
+    hgdir: Annotated[str, Opt("hypergraph: directory of the graphs", short="H", metavar="DIR")] = ""
+    reference: Annotated[
+        tuple[str, ...], Opt("hypergraph: a reference file", short="R", metavar="FILE")
+    ] = ()
+    random_seed: Annotated[int | None, Opt("random seed (default: from the clock)", short="r")] = (
+        None
+    )
+    output_file: Annotated[
+        str | None, Opt("file for the weights (default: stdout)", short="o", metavar="FILE")
+    ] = None
+    cparam: Annotated[
+        float,
+        Opt("C, the largest step size; lower for more regularization", short="C", metavar="C"),
+    ] = 0.01
+    decay: Annotated[
+        float, Opt("decay of the background at each sentence", short="D", metavar="D")
+    ] = 0.999
+    iters: Annotated[int, Opt("number of epochs", short="J")] = 60
+    dense_init: Annotated[
+        str | None,
+        Opt(
+            "starting weights: one 'name= value' per line, or numbers on one line (default: 0)",
+            short="d",
+            metavar="FILE",
+        ),
+    ] = None
+    sparse_init: Annotated[
+        str | None,
+        Opt("starting weights of sparse features: 'name value'", short="s", metavar="FILE"),
+    ] = None
+    streaming: Annotated[bool, Opt("accepted; implies --no-shuffle")] = False
+    streaming_out: Annotated[bool, Opt("write the weights to stdout after each sentence")] = False
+    no_shuffle: Annotated[bool, Opt("visit the sentences in input order")] = False
+    model_bg: Annotated[bool, Opt("add the 1-best instead of the hope to the background")] = False
+    verbose: Annotated[bool, Opt("show every update")] = False
+    safe_hope: Annotated[bool, Opt("limit the model score's influence on the hope")] = False
+    hg_prune: Annotated[int, Opt("hypergraph: edges to keep per reference word")] = 50
+
+
 PROGRAM = Program(
     "kbmira",
     "Tune weights on extractor files or search graphs by MIRA (Cherry & Foster 2012).",
-    (
-        ProgramOption("type", "kind of input: nbest or hypergraph", "t", "TYPE", str, "nbest"),
-        ProgramOption("sctype", "the metric (default: that of the statistics)", "", "METRIC"),
-        ProgramOption("scconfig", "metric settings", "c", "name:value,...", str, ""),
-        ProgramOption("scfile", "statistics file of an iteration", "S", "FILE", is_repeatable=True),
-        ProgramOption("ffile", "feature file of an iteration", "F", "FILE", is_repeatable=True),
-        ProgramOption("hgdir", "hypergraph: directory of the graphs", "H", "DIR"),
-        ProgramOption("reference", "hypergraph: a reference file", "R", "FILE", is_repeatable=True),
-        ProgramOption(
-            "random-seed", "random seed (default: from the clock)", "r", "N", parse_integer
-        ),
-        ProgramOption("output-file", "file for the weights (default: stdout)", "o", "FILE"),
-        ProgramOption(
-            "cparam",
-            "C, the largest step size; lower for more regularization",
-            "C",
-            "C",
-            parse_real,
-            0.01,
-        ),
-        ProgramOption(
-            "decay", "decay of the background at each sentence", "D", "D", parse_real, 0.999
-        ),
-        ProgramOption("iters", "number of epochs", "J", "N", parse_integer, 60),
-        ProgramOption(
-            "dense-init",
-            "starting weights: one 'name= value' per line, or numbers on one line (default: 0)",
-            "d",
-            "FILE",
-        ),
-        ProgramOption(
-            "sparse-init", "starting weights of sparse features: 'name value'", "s", "FILE"
-        ),
-        ProgramOption("streaming", "accepted; implies --no-shuffle"),
-        ProgramOption("streaming-out", "write the weights to stdout after each sentence"),
-        ProgramOption("no-shuffle", "visit the sentences in input order"),
-        ProgramOption("model-bg", "add the 1-best instead of the hope to the background"),
-        ProgramOption("verbose", "show every update"),
-        ProgramOption("safe-hope", "limit the model score's influence on the hope"),
-        ProgramOption(
-            "hg-prune",
-            "hypergraph: edges to keep per reference word",
-            "",
-            "N",
-            parse_integer,
-            50,
-        ),
-    ),
-    Style.BOOST,
-    notes=(
-        "The result is the weights of the epoch with the best score. mert-moses.pl runs this"
-        "\nprogram for --batch-mira."
-    ),
+    KbmiraArguments,
+    style=Style.BOOST,
+    notes="The result is the weights of the epoch with the best score. mert-moses.pl runs this"
+    "\nprogram for --batch-mira.",
 )
 
 _DOT, _COUNT = 10, 400
@@ -108,13 +109,13 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     run(PROGRAM, _kbmira, arguments)
 
 
-def _kbmira(arguments: Arguments) -> None:
+def _kbmira(arguments: KbmiraArguments) -> None:
     _check(arguments)
     _log(
-        f"kbmira with c={arguments['cparam']:g} decay={arguments['decay']:g} "
-        f"no_shuffle={int(arguments['no-shuffle'])}\n"
+        f"kbmira with c={arguments.cparam:g} decay={arguments.decay:g} "
+        f"no_shuffle={int(arguments.no_shuffle)}\n"
     )
-    seed = arguments["random-seed"]
+    seed = arguments.random_seed
     if seed is None:
         _log("Initialising random seed from system clock\n")
         seed = int(time.time())
@@ -122,27 +123,27 @@ def _kbmira(arguments: Arguments) -> None:
         _log(f"Initialising random seed to {seed}\n")
     start = _read_start(arguments)
 
-    task = (_graphs if arguments["type"] == "hypergraph" else _lists)(arguments, start, seed)
+    task = (_graphs if arguments.type == "hypergraph" else _lists)(arguments, start, seed)
 
     from mosesplug.optimizers.batch.mira.kbmira import run_epochs
 
     learner, orders = task.learner, task.orders
-    if not arguments["streaming-out"]:
+    if not arguments.streaming_out:
         orders.shuffle_for_evaluation()
         _log(f"Initial BLEU = {learner.score(learner.average()):g}\n")
     visit: Callable[..., MiraDecisions | ShardLosses] = learner.visit
-    if arguments["verbose"] or arguments["streaming-out"]:
+    if arguments.verbose or arguments.streaming_out:
         from mosesplug.cli.moses.kbmira_display import Display
 
         visit = Display(
             learner,
             task.n_dense,
             named=task.named,
-            updates=sys.stderr if arguments["verbose"] else None,
-            weights=sys.stdout if arguments["streaming-out"] else None,
+            updates=sys.stderr if arguments.verbose else None,
+            weights=sys.stdout if arguments.streaming_out else None,
         ).visit
     best: float | None = None
-    for epoch in run_epochs(learner, orders.next, arguments["iters"], visit):
+    for epoch in run_epochs(learner, orders.next, arguments.iters, visit):
         orders.shuffle_for_evaluation()
         _log(
             f"{epoch.updates}/{epoch.sentences} updates, avg loss = {epoch.loss:g}, "
@@ -150,7 +151,7 @@ def _kbmira(arguments: Arguments) -> None:
         )
         if best is None or epoch.score > best:
             best = epoch.score
-            _write(arguments["output-file"], task, epoch)
+            _write(arguments.output_file, task, epoch)
     if best is not None and best <= 0.0:
         _log("kbmira: no weights score above 0; those written are the first that were found\n")
     _log(f"Best BLEU = {best:g}\n")
@@ -175,7 +176,7 @@ class _Task:
     named: bool
 
 
-def _lists(arguments: Arguments, start: WeightFile, seed: int) -> _Task:
+def _lists(arguments: KbmiraArguments, start: WeightFile, seed: int) -> _Task:
     """Return a learner on the hypotheses in extractor files."""
     files = _read_files(arguments)
 
@@ -189,14 +190,14 @@ def _lists(arguments: Arguments, start: WeightFile, seed: int) -> _Task:
         Problem(tuning_set, _metric(arguments, files)), initial, _options(arguments)
     )
     orders = SentenceOrders(
-        seed, learner.n_sentences, shuffled=not (arguments["no-shuffle"] or arguments["streaming"])
+        seed, learner.n_sentences, shuffled=not (arguments.no_shuffle or arguments.streaming)
     )
     _log("." * (learner.n_sentences // 100))
     space = tuning_set.space
     return _Task(learner, orders, space.n_dense, space.sparse, bool(start.show.names))
 
 
-def _graphs(arguments: Arguments, start: WeightFile, seed: int) -> _Task:
+def _graphs(arguments: KbmiraArguments, start: WeightFile, seed: int) -> _Task:
     """Return a learner on search graphs."""
     _check_names(arguments, start)
 
@@ -205,7 +206,7 @@ def _graphs(arguments: Arguments, start: WeightFile, seed: int) -> _Task:
     _log("Reading  hypergraphs\n")
     try:
         graphs = read_graphs(
-            arguments["hgdir"], arguments["reference"], start, arguments["hg-prune"], _log_graph
+            arguments.hgdir, arguments.reference, start, arguments.hg_prune, _log_graph
         )
     finally:
         # An error message begins on its own line too.
@@ -220,9 +221,7 @@ def _graphs(arguments: Arguments, start: WeightFile, seed: int) -> _Task:
     n_dense = len(start.dense)
     initial = np.array([*start.dense, *(start.all_sparse.get(name, 0.0) for name in graphs.sparse)])
     learner = search_learner(graphs.search, n_dense, initial, _options(arguments))
-    orders = SentenceOrders(
-        seed, learner.n_sentences, shuffled=not arguments["no-shuffle"], once=True
-    )
+    orders = SentenceOrders(seed, learner.n_sentences, shuffled=not arguments.no_shuffle, once=True)
     return _Task(learner, orders, n_dense, graphs.sparse, named=True)
 
 
@@ -230,81 +229,78 @@ def _log_graph(number: int) -> None:
     _log("." * (number % _DOT == 0) + f" [count={number}]\n" * (number % _COUNT == 0))
 
 
-def _check(arguments: Arguments) -> None:
+def _check(arguments: KbmiraArguments) -> None:
     """Raise UsageError for invalid options."""
-    if arguments["type"] not in ("nbest", "hypergraph"):
-        raise UsageError(f"--type is nbest or hypergraph, not {arguments['type']}")
-    if arguments["type"] == "hypergraph":
+    if arguments.type not in ("nbest", "hypergraph"):
+        raise UsageError(f"--type is nbest or hypergraph, not {arguments.type}")
+    if arguments.type == "hypergraph":
         _check_for_graphs(arguments)
-    if arguments["iters"] < 1:
-        raise UsageError(f"--iters must be at least 1, not {arguments['iters']}")
-    if arguments["cparam"] <= 0.0:
-        raise UsageError(f"--cparam must be more than 0, not {arguments['cparam']:g}")
-    if not 0.0 <= arguments["decay"] <= 1.0:
-        raise UsageError(f"--decay must be in 0 to 1, not {arguments['decay']:g}")
-    if arguments["sparse-init"] is not None and arguments["dense-init"] is None:
+    if arguments.iters < 1:
+        raise UsageError(f"--iters must be at least 1, not {arguments.iters}")
+    if arguments.cparam <= 0.0:
+        raise UsageError(f"--cparam must be more than 0, not {arguments.cparam:g}")
+    if not 0.0 <= arguments.decay <= 1.0:
+        raise UsageError(f"--decay must be in 0 to 1, not {arguments.decay:g}")
+    if arguments.sparse_init is not None and arguments.dense_init is None:
         raise UsageError("--sparse-init requires --dense-init: give the dense weights too")
 
 
-def _check_for_graphs(arguments: Arguments) -> None:
+def _check_for_graphs(arguments: KbmiraArguments) -> None:
     """Raise UsageError for options that are invalid with search graphs."""
-    for name, what in (
-        ("hgdir", "the directory of the search graphs"),
-        ("reference", "a reference"),
-        ("dense-init", "dense weights, 'name= value' a line"),
+    for name, value, what in (
+        ("hgdir", arguments.hgdir, "the directory of the search graphs"),
+        ("reference", arguments.reference, "a reference"),
+        ("dense-init", arguments.dense_init, "dense weights, 'name= value' a line"),
     ):
-        if not arguments[name]:
+        if not value:
             raise UsageError(f"--type hypergraph requires --{name}: give {what}")
-    if arguments["hg-prune"] < 0:
-        raise UsageError(f"--hg-prune must be at least 0, not {arguments['hg-prune']}")
-    if arguments["streaming"]:
+    if arguments.hg_prune < 0:
+        raise UsageError(f"--hg-prune must be at least 0, not {arguments.hg_prune}")
+    if arguments.streaming:
         raise UsageError(
             "--streaming works only with n-best lists; with search graphs, use --no-shuffle"
         )
-    if arguments["sctype"] not in (None, "BLEU"):
-        raise UsageError(
-            f"--type hypergraph supports only --sctype BLEU, not {arguments['sctype']}"
-        )
-    if arguments["scconfig"]:
+    if arguments.sctype not in (None, "BLEU"):
+        raise UsageError(f"--type hypergraph supports only --sctype BLEU, not {arguments.sctype}")
+    if arguments.scconfig:
         raise UsageError(
             "--scconfig cannot be used with search graphs: they are scored case-sensitively "
             "against the shortest reference"
         )
 
 
-def _check_names(arguments: Arguments, start: WeightFile) -> None:
+def _check_names(arguments: KbmiraArguments, start: WeightFile) -> None:
     """Raise DataError for starting weights that are no use for search graphs."""
     if not start.value_names:
         raise DataError(
-            f"{arguments['dense-init']} has no names: search graphs need one 'name= value' per line"
+            f"{arguments.dense_init} has no names: search graphs need one 'name= value' per line"
         )
     both = sorted(set(start.value_names) & set(start.all_sparse))
     if both:
         raise DataError(
-            f"both {arguments['sparse-init']} and {arguments['dense-init']} have a weight of"
-            f" {both[0]}"
+            f"both {arguments.sparse_init} and {arguments.dense_init} have a weight of {both[0]}"
         )
 
 
-def _read_start(arguments: Arguments) -> WeightFile:
+def _read_start(arguments: KbmiraArguments) -> WeightFile:
     """Read the files of starting weights; without any, there are no weights."""
     from formats.weights.any_format import WeightFile, read_weights
 
-    path = arguments["dense-init"]
+    path = arguments.dense_init
     if path is None:
         return WeightFile("", "dense")
     found = read_weights(path, ("dense", "init.opt", "weights.txt"))
-    if arguments["verbose"]:
+    if arguments.verbose:
         shown = [f"{name} " for name in found.value_names] or [""] * len(found.dense)
         lines_shown = [f"{name}{value:g}\n" for name, value in zip(shown, found.dense, strict=True)]
         _log("".join(["Reading dense features:\n", *lines_shown]))
-    if arguments["sparse-init"] is not None:
-        found = found.with_sparse(arguments["sparse-init"])
+    if arguments.sparse_init is not None:
+        found = found.with_sparse(arguments.sparse_init)
         _log(f"Found {len(found.all_sparse)} initial sparse features\n")
     return found
 
 
-def _read_files(arguments: Arguments) -> ExtractorSet:
+def _read_files(arguments: KbmiraArguments) -> ExtractorSet:
     """Read the files of all iterations in other processes.
 
     Meanwhile this process imports modules.
@@ -316,7 +312,7 @@ def _read_files(arguments: Arguments) -> ExtractorSet:
 
     from mosesplug.tuning.parallel.ordered_map import start_in_order
 
-    pairs = list(zip(arguments["ffile"], arguments["scfile"], strict=False))
+    pairs = list(zip(arguments.ffile, arguments.scfile, strict=False))
     with (
         start_in_order(partial(_read_pair, pairs), len(pairs), usable_cores()) as read,
         ThreadPoolExecutor(1) as receiver,
@@ -326,7 +322,7 @@ def _read_files(arguments: Arguments) -> ExtractorSet:
         from mosesplug.kernels import load_compiler
         from mosesplug.moses_tools.extractor_files import join, pair_files
 
-        pair_files(arguments["ffile"], arguments["scfile"])
+        pair_files(arguments.ffile, arguments.scfile)
         load_compiler()
         # The learner ignores duplicate hypotheses itself.
         return join(iterations.result(), distinct_by="nothing")
@@ -338,26 +334,26 @@ def _read_pair(pairs: Sequence[tuple[str, str]], number: int) -> Iteration:
     return read_iteration(*pairs[number], threads=1)
 
 
-def _options(arguments: Arguments) -> KbmiraOptions:
+def _options(arguments: KbmiraArguments) -> KbmiraOptions:
     """Return the algorithm's settings; this program orders the sentences itself."""
     from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions
 
     return KbmiraOptions(
-        epochs=arguments["iters"],
-        step_cap=arguments["cparam"],
-        decay=arguments["decay"],
-        background="model" if arguments["model-bg"] else "hope",
-        safe_hope=arguments["safe-hope"],
+        epochs=arguments.iters,
+        step_cap=arguments.cparam,
+        decay=arguments.decay,
+        background="model" if arguments.model_bg else "hope",
+        safe_hope=arguments.safe_hope,
     )
 
 
-def _metric(arguments: Arguments, files: ExtractorSet) -> Metric:
+def _metric(arguments: KbmiraArguments, files: ExtractorSet) -> Metric:
     """Return the metric, after a check that the statistics belong to it."""
     from mosesplug.metrics import metric
     from mosesplug.moses_tools.extractor_files import require_metric
 
-    found = metric(arguments["sctype"] or files.metric, arguments["scconfig"])
-    require_metric(files, found, arguments["scfile"][0])
+    found = metric(arguments.sctype or files.metric, arguments.scconfig)
+    require_metric(files, found, arguments.scfile[0])
     return found
 
 

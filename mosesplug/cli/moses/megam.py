@@ -9,42 +9,34 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from dataclasses import dataclass
+from typing import Annotated, NoReturn
 
-from mosesplug.cli.moses.arguments import (
-    Arguments,
-    Program,
-    ProgramOption,
-    Style,
-    parse_integer,
-    parse_real,
-    run,
-)
+from mosesplug.cli.moses.arguments import Program, ProgramArguments, Style, run
 from mosesplug.errors import DataError, UsageError
+from mosesplug.options import Opt
+
+
+@dataclass(frozen=True)
+class MegamOptions(ProgramArguments):
+    """The options of ``megam_i686.opt``."""
+
+    fvals: Annotated[
+        bool, Opt("each feature name is followed by its value (default: all values are 1)")
+    ] = False
+    maxi: Annotated[int, Opt("maximum number of iterations")] = 100
+    nobias: Annotated[bool, Opt("fit no bias (required)")] = False
+    lambda_: Annotated[float, Opt("precision of the Gaussian prior on weights", name="lambda")] = 1
+    quiet: Annotated[bool, Opt("print no summary of the fit on stderr")] = False
+
 
 PROGRAM = Program(
     "megam_i686.opt",
     "Fit a classifier on examples of two classes; print one 'name value' per weight.",
-    (
-        ProgramOption(
-            "fvals", "each feature name is followed by its value (default: all values are 1)"
-        ),
-        ProgramOption(
-            "maxi", "maximum number of iterations", value="N", convert=parse_integer, default=100
-        ),
-        ProgramOption("nobias", "fit no bias (required)"),
-        ProgramOption(
-            "lambda",
-            "precision of the Gaussian prior on weights",
-            value="X",
-            convert=parse_real,
-            default=1,
-        ),
-        ProgramOption("quiet", "print no summary of the fit on stderr"),
-    ),
-    Style.ONE_DASH,
-    "binary FILE",
-    "The last line on stderr reports the loss and the classification error.",
+    MegamOptions,
+    style=Style.ONE_DASH,
+    others="binary FILE",
+    notes="The last line on stderr reports the loss and the classification error.",
 )
 
 
@@ -53,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     run(PROGRAM, _megam, arguments)
 
 
-def _megam(arguments: Arguments) -> None:
+def _megam(arguments: MegamOptions) -> None:
     _check(arguments)
     import numpy as np
     from scipy.sparse import csr_array
@@ -61,18 +53,18 @@ def _megam(arguments: Arguments) -> None:
     from formats.extractor.megam import read_examples
     from mosesplug.optimizers.batch.ranking.logistic import fit_logistic
 
-    read = read_examples(arguments.others[1], with_values=arguments["fvals"])
+    read = read_examples(arguments.others[1], with_values=arguments.fvals)
     shape = (len(read.labels), len(read.names))
     examples = csr_array((read.data, read.indices, read.indptr), shape=shape)
     examples.sum_duplicates()
     fit = fit_logistic(
-        examples, read.labels, precision=arguments["lambda"], max_iterations=arguments["maxi"]
+        examples, read.labels, precision=arguments.lambda_, max_iterations=arguments.maxi
     )
     if not fit.weights.any():
         raise DataError(
             f"{arguments.others[1]}: the features do not separate the classes, all weights are zero"
         )
-    if not arguments["quiet"]:
+    if not arguments.quiet:
         wrong = np.mean((examples @ fit.weights > 0.0) != (read.labels > 0.5))
         ended = "minimum found" if fit.has_converged else "stopped by -maxi"
         print(
@@ -87,15 +79,15 @@ def _megam(arguments: Arguments) -> None:
     sys.stdout.buffer.write("".join(lines).encode("utf-8", "surrogateescape"))
 
 
-def _check(arguments: Arguments) -> None:
+def _check(arguments: MegamOptions) -> None:
     """Check the options."""
     if len(arguments.others) != 2 or arguments.others[0] != "binary":
         raise UsageError(
             f"after the options, give 'binary FILE', not {' '.join(arguments.others)!r}"
         )
-    if not arguments["nobias"]:
+    if not arguments.nobias:
         raise UsageError("a bias is not supported: give -nobias, as mert-moses.pl does")
-    if arguments["maxi"] < 1:
-        raise UsageError(f"-maxi must be at least 1, not {arguments['maxi']}")
-    if arguments["lambda"] < 0.0:
-        raise UsageError(f"-lambda must be at least 0, not {arguments['lambda']}")
+    if arguments.maxi < 1:
+        raise UsageError(f"-maxi must be at least 1, not {arguments.maxi}")
+    if arguments.lambda_ < 0.0:
+        raise UsageError(f"-lambda must be at least 0, not {arguments.lambda_}")

@@ -5,104 +5,90 @@ from __future__ import annotations
 import secrets
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
-from mosesplug.cli.moses.arguments import (
-    Arguments,
-    Program,
-    ProgramOption,
-    parse_count,
-    parse_integer,
-    parse_real,
-    run,
-    split_names,
-)
+from mosesplug.cli.moses.arguments import Program, ProgramArguments, run, split_names
 from mosesplug.errors import DataError, UsageError
+from mosesplug.options import Opt
 
 if TYPE_CHECKING:
     from mosesplug.metrics import Metric
     from mosesplug.moses_tools.extractor_files import ExtractorSet
 
-_METHODS = ("powell", "random-direction", "random")
+Method = Literal["powell", "random-direction", "random"]
 
 
-def parse_method(text: str) -> str:
-    """Parse the name of a search method.
+@dataclass(frozen=True)
+class MertOptions(ProgramArguments):
+    """The options of ``mert``."""
 
-    Raises:
-        ValueError: it is not one.
-    """
-    if text not in _METHODS:
-        raise ValueError(f"takes {', '.join(_METHODS[:-1])} or {_METHODS[-1]}, not {text!r}")
-    return text
+    pdim: Annotated[int | None, Opt("number of dense weights (required)", short="d")] = None
+    ntry: Annotated[int, Opt("random starting points", short="n", minimum=0)] = 1
+    nrandom: Annotated[
+        int, Opt("random directions per line search round", short="m", minimum=0)
+    ] = 0
+    rseed: Annotated[int | None, Opt("random seed (default: drawn)", short="r")] = None
+    optimize: Annotated[
+        str | None,
+        Opt(
+            "names of the weights to tune, comma-separated (default: all)",
+            short="o",
+            metavar="NAMES",
+        ),
+    ] = None
+    type: Annotated[
+        Method, Opt("powell, random-direction or random", short="t", metavar="METHOD")
+    ] = "powell"
+    sctype: Annotated[str, Opt("the metric", short="s", metavar="METRIC")] = "BLEU"
+    scconfig: Annotated[
+        str, Opt("metric settings, and regtype and regwin", short="c", metavar="name:value,...")
+    ] = ""
+    scfile: Annotated[
+        str, Opt("files of statistics, comma-separated", short="S", metavar="FILES")
+    ] = "statscore.data"
+    ffile: Annotated[str, Opt("files of features, comma-separated", short="F", metavar="FILES")] = (
+        "features.data"
+    )
+    ifile: Annotated[
+        str,
+        Opt(
+            "starting point files, comma-separated; the first also has the ranges of restarts",
+            short="i",
+            metavar="FILES",
+        ),
+    ] = "init.opt"
+    sparse_weights: Annotated[
+        str | None,
+        Opt(
+            "weights of sparse features; their score becomes the last dense feature",
+            short="p",
+            metavar="FILE",
+        ),
+    ] = None
+    positive: Annotated[
+        str | None,
+        Opt("names of weights that must stay above 0, comma-separated", short="P", metavar="NAMES"),
+    ] = None
+    threads: Annotated[int, Opt("number of threads; does not change the result", short="T")] = 1
+    shard_count: Annotated[
+        int, Opt("number of shards to tune on; their weights are averaged", short="a")
+    ] = 0
+    shard_size: Annotated[
+        float,
+        Opt(
+            "share of the sentences drawn for each shard; 0 splits them", short="b", metavar="SHARE"
+        ),
+    ] = 0.0
+    verbose: Annotated[
+        int, Opt("2 prints the result of each shard", short="v", metavar="LEVEL")
+    ] = 0
 
 
 PROGRAM = Program(
     "mert",
     "Tune weights on extractor files; print the best point on stderr and write weights.txt.",
-    (
-        ProgramOption("pdim", "number of dense weights (required)", "d", "N", parse_integer),
-        ProgramOption("ntry", "random starting points", "n", "N", parse_count, 1),
-        ProgramOption(
-            "nrandom", "random directions per line search round", "m", "N", parse_count, 0
-        ),
-        ProgramOption("rseed", "random seed (default: drawn)", "r", "N", parse_integer),
-        ProgramOption(
-            "optimize", "names of the weights to tune, comma-separated (default: all)", "o", "NAMES"
-        ),
-        ProgramOption(
-            "type", "powell, random-direction or random", "t", "METHOD", parse_method, "powell"
-        ),
-        ProgramOption("sctype", "the metric", "s", "METRIC", default="BLEU"),
-        ProgramOption(
-            "scconfig", "metric settings, and regtype and regwin", "c", "name:value,...", str, ""
-        ),
-        ProgramOption(
-            "scfile", "files of statistics, comma-separated", "S", "FILES", str, "statscore.data"
-        ),
-        ProgramOption(
-            "ffile", "files of features, comma-separated", "F", "FILES", str, "features.data"
-        ),
-        ProgramOption(
-            "ifile",
-            "starting point files, comma-separated; the first also has the ranges of restarts",
-            "i",
-            "FILES",
-            str,
-            "init.opt",
-        ),
-        ProgramOption(
-            "sparse-weights",
-            "weights of sparse features; their score becomes the last dense feature",
-            "p",
-            "FILE",
-        ),
-        ProgramOption(
-            "positive", "names of weights that must stay above 0, comma-separated", "P", "NAMES"
-        ),
-        ProgramOption(
-            "threads", "number of threads; does not change the result", "T", "N", parse_integer, 1
-        ),
-        ProgramOption(
-            "shard-count",
-            "number of shards to tune on; their weights are averaged",
-            "a",
-            "N",
-            parse_integer,
-            0,
-        ),
-        ProgramOption(
-            "shard-size",
-            "share of the sentences drawn for each shard; 0 splits them",
-            "b",
-            "SHARE",
-            parse_real,
-            0.0,
-        ),
-        ProgramOption(
-            "verbose", "2 prints the result of each shard", "v", "LEVEL", parse_integer, 0
-        ),
-    ),
+    MertOptions,
 )
 
 WEIGHTS_FILE = "weights.txt"
@@ -120,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     run(PROGRAM, _mert, arguments)
 
 
-def _mert(arguments: Arguments) -> None:
+def _mert(arguments: MertOptions) -> None:
     _check(arguments)
     # Imported here: --help does not need these modules.
     import numpy as np
@@ -141,35 +127,36 @@ def _mert(arguments: Arguments) -> None:
     settings, options = _search(arguments)
     tuner = algorithm("mert")
     chosen = make_options(tuner, options)
-    metric = find_metric(arguments["sctype"], settings)
-    seed = secrets.randbits(31) if arguments["rseed"] is None else arguments["rseed"]
+    metric = find_metric(arguments.sctype, settings)
+    seed = secrets.randbits(31) if arguments.rseed is None else arguments.rseed
     _log(f"Seeding random numbers with {seed}")
     rng = np.random.default_rng(seed % 2**32)
-    threads = max(1, arguments["threads"])
+    threads = max(1, arguments.threads)
     data = load_extractor_files(
-        split_names(arguments["ffile"]), split_names(arguments["scfile"]), threads=threads
+        split_names(arguments.ffile), split_names(arguments.scfile), threads=threads
     )
     _log(f"{data.tuning_set.n_hyps} distinct hypotheses of {data.hypotheses}")
     _check_data(arguments, metric, data)
-    tuning_set = remove_sparse(data.tuning_set, arguments["sparse-weights"])
+    tuning_set = remove_sparse(data.tuning_set, arguments.sparse_weights)
     n_features = len(tuning_set.space)
     active, positive = (
-        select_weights(
-            arguments[name].replace(",", " ").split(), data.names, n_features, f"--{name}"
-        )
-        if arguments[name]
+        select_weights(names.replace(",", " ").split(), data.names, n_features, option)
+        if names
         else None
-        for name in ("optimize", "positive")
+        for option, names in (
+            ("--optimize", arguments.optimize),
+            ("--positive", arguments.positive),
+        )
     )
-    starts, minima, maxima = read_starts(split_names(arguments["ifile"]), tuning_set.space)
+    starts, minima, maxima = read_starts(split_names(arguments.ifile), tuning_set.space)
     problem = Problem(
         tuning_set, metric, active, minima, maxima, tuple(starts[1:]), threads, positive
     )
     solutions = [
         tuner.optimize(part, starts[0], rng, chosen, no_progress)
-        for part in split_problem(problem, arguments["shard-count"], arguments["shard-size"], rng)
+        for part in split_problem(problem, arguments.shard_count, arguments.shard_size, rng)
     ]
-    if arguments["verbose"] > 1:
+    if arguments.verbose > 1:
         for number, solution in enumerate(solutions):
             _log(f"shard {number} best score: {solution.score:.6f}")
     weights, score = average_solutions(problem, solutions)
@@ -178,42 +165,42 @@ def _mert(arguments: Arguments) -> None:
     _log(f"Best point: {text} => {score:.6f}")
 
 
-def _check(arguments: Arguments) -> None:
+def _check(arguments: MertOptions) -> None:
     """Raise UsageError for invalid options."""
-    if arguments["pdim"] is None or arguments["pdim"] < 1:
+    if arguments.pdim is None or arguments.pdim < 1:
         raise UsageError("give the number of dense weights: -d N")
-    if arguments["shard-size"] and arguments["shard-count"] < 1:
+    if arguments.shard_size and arguments.shard_count < 1:
         raise UsageError("--shard-size requires --shard-count: give the number of shards")
-    if not 0.0 <= arguments["shard-size"] <= 1.0:
-        raise UsageError(f"--shard-size {arguments['shard-size']:g}: must be from 0 to 1")
-    if arguments["shard-count"] < 0:
-        raise UsageError(f"--shard-count {arguments['shard-count']}: must be at least 0")
-    if not split_names(arguments["ifile"]):
+    if not 0.0 <= arguments.shard_size <= 1.0:
+        raise UsageError(f"--shard-size {arguments.shard_size:g}: must be from 0 to 1")
+    if arguments.shard_count < 0:
+        raise UsageError(f"--shard-count {arguments.shard_count}: must be at least 0")
+    if not split_names(arguments.ifile):
         raise UsageError("no starting point: use --ifile FILE")
 
 
-def _check_data(arguments: Arguments, metric: Metric, data: ExtractorSet) -> None:
+def _check_data(arguments: MertOptions, metric: Metric, data: ExtractorSet) -> None:
     """Raise an error if the files do not match the options."""
     from mosesplug.moses_tools.extractor_files import require_metric
 
-    require_metric(data, metric, split_names(arguments["scfile"])[0])
-    if len(data.names) != arguments["pdim"]:
+    require_metric(data, metric, split_names(arguments.scfile)[0])
+    if len(data.names) != arguments.pdim:
         raise DataError(
-            f"the files have {len(data.names)} dense features, but -d is {arguments['pdim']}:"
+            f"the files have {len(data.names)} dense features, but -d is {arguments.pdim}:"
             f" {', '.join(data.names)}"
         )
 
 
-def _search(arguments: Arguments) -> tuple[str, dict[str, object]]:
+def _search(arguments: MertOptions) -> tuple[str, dict[str, object]]:
     """Split ``--scconfig`` into metric settings and line search options."""
     kept: list[str] = []
     options: dict[str, object] = {
-        "restarts": arguments["ntry"],
+        "restarts": arguments.ntry,
         "polish": _POLISH,
-        "random_directions": arguments["nrandom"],
-        "method": arguments["type"],
+        "random_directions": arguments.nrandom,
+        "method": arguments.type,
     }
-    for piece in arguments["scconfig"].replace(",", " ").split():
+    for piece in arguments.scconfig.replace(",", " ").split():
         name, _, value = piece.partition(":")
         if name == "regtype":
             if value not in _INTERVALS:

@@ -6,20 +6,20 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from mosesplug.cli.moses.arguments import Arguments, Program, run
+from mosesplug.cli.moses.arguments import Program, ProgramArguments, run
 from mosesplug.cores import usable_cores
 from mosesplug.errors import DataError, UsageError
 
 OF_LINES = Program(
     "sentence-bleu",
     "Print the smoothed BLEU of each line of the standard input.",
-    (),
+    ProgramArguments,
     others="REFERENCE ... < TRANSLATION",
 )
 OF_LIST = Program(
     "sentence-bleu-nbest",
     "Print the smoothed BLEU of each hypothesis of an n-best list on the standard input.",
-    (),
+    ProgramArguments,
     others="REFERENCE ... < LIST",
     notes="The first sentence of the list belongs to the first line of the references, whatever\n"
     "its id; sentence ids must be consecutive.",
@@ -40,7 +40,7 @@ def main_nbest(arguments: Sequence[str] | None = None) -> NoReturn:
     run(OF_LIST, score_list, arguments)
 
 
-def score_lines(arguments: Arguments) -> None:
+def score_lines(arguments: ProgramArguments) -> None:
     """Print the score of each line.
 
     Raises:
@@ -52,7 +52,7 @@ def score_lines(arguments: Arguments) -> None:
     _print_scores(arguments, lines, list(range(len(lines))))
 
 
-def score_list(arguments: Arguments) -> None:
+def score_list(arguments: ProgramArguments) -> None:
     """Print the score of each hypothesis.
 
     Raises:
@@ -85,7 +85,7 @@ def score_list(arguments: Arguments) -> None:
     _print_scores(arguments, texts, sentences)
 
 
-def _check(arguments: Arguments) -> None:
+def _check(arguments: ProgramArguments) -> None:
     if not arguments.others:
         raise UsageError("name at least one reference")
 
@@ -97,7 +97,9 @@ def _input() -> list[bytes]:
     return [line.removesuffix(b"\r") for line in lines]
 
 
-def _print_scores(arguments: Arguments, lines: Sequence[bytes], sentences: Sequence[int]) -> None:
+def _print_scores(
+    arguments: ProgramArguments, lines: Sequence[bytes], sentences: Sequence[int]
+) -> None:
     """Print one score per line with six significant digits."""
     # Imported here: these import NumPy and Numba, which --help does not need.
     import numpy as np

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import Any
 
 from mosesplug.cli.moses import extractor, kbmira, mert, pro
-from mosesplug.cli.moses.arguments import Program, Style
+from mosesplug.cli.moses.arguments import Program, parse_value
 from mosesplug.errors import UsageError
 
 _MERT_TAKEN = (
@@ -59,8 +60,9 @@ def read_mert_arguments(text: str, option: str) -> ToolArguments:
         if name in _NO_MATTER:
             continue
         if name == "--type":
+            method = next(each for each in mert.PROGRAM.options if each.name == "type")
             try:
-                mert.parse_method(value)
+                parse_value(method, value)
             except ValueError as error:
                 raise UsageError(f"--{option}: -t {error}") from error
         if name not in _MERT_TAKEN:
@@ -181,15 +183,14 @@ def _words(text: str, option: str) -> list[str]:
         raise UsageError(f"--{option}={text!r}: {error}") from error
 
 
-def _pairs(words: list[str], program: Program, option: str) -> list[tuple[str, str]]:
+def _pairs(words: list[str], program: Program[Any], option: str) -> list[tuple[str, str]]:
     """Return the options with the texts of their values, by their long names."""
-    texts = tuple(replace(each, convert=str) for each in program.options)
     try:
         # Boost rejects an option that is repeated; here, its last value counts.
-        arguments = replace(program, options=texts, style=Style.GETOPT).parse(words)
+        pairs = program.split(words)
     except UsageError as error:
         raise UsageError(f"--{option}: {error}") from error
-    return [(f"--{name}", "" if value is True else value) for name, value in arguments.options]
+    return [(f"--{name}", "" if value is True else value) for name, value in pairs]
 
 
 def _seed(found: dict[str, str], option: str) -> int | None:

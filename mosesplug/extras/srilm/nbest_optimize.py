@@ -7,18 +7,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
-from mosesplug.cli.moses.arguments import (
-    Arguments,
-    Program,
-    ProgramOption,
-    Style,
-    parse_integer,
-    parse_real,
-    run,
-)
+from mosesplug.cli.moses.arguments import Program, ProgramArguments, Style, parse_real, run
 from mosesplug.errors import UsageError
+from mosesplug.options import Opt
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,63 +52,83 @@ _FLAGS = (
     *("print-unique-hyps", "print-old-ranks"),
 )
 
+
+@dataclass(frozen=True)
+class NbestOptimizeOptions(ProgramArguments):
+    """The options of ``nbest-optimize``."""
+
+    nbest_files: Annotated[
+        str, Opt("file with the names of n-best lists (required)", metavar="FILE")
+    ] = ""
+    refs: Annotated[
+        str | None, Opt("references: utterance and words on a line", metavar="FILE")
+    ] = None
+    criterion_1best: Annotated[
+        bool, Opt("required: the criterion without it has no counterpart", name="1best")
+    ] = False
+    errors: Annotated[
+        str | None, Opt("directory of error counts, instead of -refs", metavar="DIR")
+    ] = None
+    xval_files: Annotated[
+        str | None, Opt("further n-best lists whose errors are reported", metavar="FILE")
+    ] = None
+    max_nbest: Annotated[int, Opt("hypotheses of a list to read; 0: all")] = 0
+    tolower: Annotated[bool, Opt("count errors in lower case")] = False
+    multiwords: Annotated[bool, Opt("split words at -multi-char")] = False
+    multi_char: Annotated[str, Opt("the character that joins words", metavar="C")] = "_"
+    noise: Annotated[
+        str | None, Opt("a word that does not count, besides -pau-", metavar="WORD")
+    ] = None
+    noise_vocab: Annotated[str | None, Opt("file of words that do not count", metavar="FILE")] = (
+        None
+    )
+    rescore_lmw: Annotated[
+        float, Opt("initial LM weight, relative to the acoustic", metavar="W")
+    ] = 8.0
+    rescore_wtw: Annotated[float, Opt("initial weight of a word", metavar="W")] = 0.0
+    posterior_scale: Annotated[
+        float | None, Opt("divisor of initial weights (default: -rescore-lmw)", metavar="S")
+    ] = None
+    init_lambdas: Annotated[
+        str | None, Opt("initial weights 'w1 w2 =w3'; = fixes a weight", metavar="WEIGHTS")
+    ] = None
+    init_amoeba_simplex: Annotated[
+        str | None, Opt("step sizes 's1 s2'; 0 fixes a weight", metavar="STEPS")
+    ] = None
+    init_powell_range: Annotated[
+        str | None, Opt("box of random starts 'min,max min,max'", metavar="RANGES")
+    ] = None
+    num_powell_runs: Annotated[int, Opt("random starting points, and the arguments one")] = 20
+    dynamic_random_series: Annotated[bool, Opt("another random seed in each run")] = False
+    non_negative: Annotated[bool, Opt("keep all weights at 0 or above")] = False
+    print_hyps: Annotated[str | None, Opt("write the best hypotheses", metavar="FILE")] = None
+    skipopt: Annotated[bool, Opt("keep the initial weights")] = False
+    write_rover_control: Annotated[
+        str | None, Opt("write the weights for nbest-rover", metavar="FILE")
+    ] = None
+    debug: Annotated[str | None, Opt("accepted", metavar="LEVEL")] = None
+    no_reorder: Annotated[bool, Opt("accepted; for alignments")] = False
+    quickprop: Annotated[bool, Opt("accepted; for gradient descent")] = False
+
+
 PROGRAM = Program(
     "nbest-optimize",
     "Optimize the weights of recognition scores for the word errors of the 1-best hypotheses.",
-    (
-        ProgramOption("nbest-files", "file with the names of n-best lists (required)", "", "FILE"),
-        ProgramOption("refs", "references: utterance and words on a line", "", "FILE"),
-        ProgramOption("1best", "required: the criterion without it has no counterpart"),
-        ProgramOption("errors", "directory of error counts, instead of -refs", "", "DIR"),
-        ProgramOption("xval-files", "further n-best lists whose errors are reported", "", "FILE"),
-        ProgramOption(
-            "max-nbest", "hypotheses of a list to read; 0: all", "", "N", parse_integer, 0
-        ),
-        ProgramOption("tolower", "count errors in lower case"),
-        ProgramOption("multiwords", "split words at -multi-char"),
-        ProgramOption("multi-char", "the character that joins words", "", "C", str, "_"),
-        ProgramOption("noise", "a word that does not count, besides -pau-", "", "WORD"),
-        ProgramOption("noise-vocab", "file of words that do not count", "", "FILE"),
-        ProgramOption(
-            "rescore-lmw", "initial LM weight, relative to the acoustic", "", "W", parse_real, 8.0
-        ),
-        ProgramOption("rescore-wtw", "initial weight of a word", "", "W", parse_real, 0.0),
-        ProgramOption(
-            "posterior-scale",
-            "divisor of initial weights (default: -rescore-lmw)",
-            "",
-            "S",
-            parse_real,
-        ),
-        ProgramOption(
-            "init-lambdas", "initial weights 'w1 w2 =w3'; = fixes a weight", "", "WEIGHTS"
-        ),
-        ProgramOption("init-amoeba-simplex", "step sizes 's1 s2'; 0 fixes a weight", "", "STEPS"),
-        ProgramOption("init-powell-range", "box of random starts 'min,max min,max'", "", "RANGES"),
-        ProgramOption(
-            "num-powell-runs",
-            "random starting points, and the given one",
-            "",
-            "N",
-            parse_integer,
-            20,
-        ),
-        ProgramOption("dynamic-random-series", "another random seed in each run"),
-        ProgramOption("non-negative", "keep all weights at 0 or above"),
-        ProgramOption("print-hyps", "write the best hypotheses", "", "FILE"),
-        ProgramOption("skipopt", "keep the initial weights"),
-        ProgramOption("write-rover-control", "write the weights for nbest-rover", "", "FILE"),
-        ProgramOption("debug", "accepted", "", "LEVEL"),
-        ProgramOption("no-reorder", "accepted; for alignments"),
-        ProgramOption("quickprop", "accepted; for gradient descent"),
-        *(ProgramOption(name, "accepted; MERT does without", "", "X") for name in _SEARCH),
+    NbestOptimizeOptions,
+    style=Style.ONE_DASH_ANYWHERE,
+    others="[SCOREDIR...]",
+    more=(
+        *(Opt("accepted; MERT does without", name=name, metavar="X") for name in _SEARCH),
         *(
-            ProgramOption(name, f"rejected: {why}", "", "" if name in _FLAGS else "X")
+            Opt(
+                f"rejected: {why}",
+                name=name,
+                kind="flag" if name in _FLAGS else "text",
+                metavar="X",
+            )
             for name, why in _REFUSED.items()
         ),
     ),
-    Style.ONE_DASH_ANYWHERE,
-    others="[SCOREDIR...]",
 )
 
 
@@ -123,8 +137,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     run(PROGRAM, _nbest_optimize, arguments)
 
 
-def _nbest_optimize(given: Arguments) -> None:
-    _check(given)
+def _nbest_optimize(arguments: NbestOptimizeOptions) -> None:
+    _check(arguments)
 
     import secrets
 
@@ -133,66 +147,74 @@ def _nbest_optimize(given: Arguments) -> None:
     from formats.text import write_atomic
     from mosesplug.extras.srilm.optimize import SearchSettings, optimize_weights
 
-    initial, fixed, low, high = _start(given, 3 + len(given.others))
-    train = _read(given, given["nbest-files"])
-    held_out = _read(given, given["xval-files"]) if given["xval-files"] else None
+    initial, fixed, low, high = _start(arguments, 3 + len(arguments.others))
+    train = _read(arguments, arguments.nbest_files)
+    held_out = _read(arguments, arguments.xval_files) if arguments.xval_files else None
     _log(f"{train.reference_words:.0f} reference words")
     _print_weights(initial)
     weights = initial
-    if not given["skipopt"]:
-        settings = SearchSettings(given["num-powell-runs"], low, high, given["non-negative"])
-        seed = secrets.randbits(31) if given["dynamic-random-series"] else 0
+    if not arguments.skipopt:
+        settings = SearchSettings(arguments.num_powell_runs, low, high, arguments.non_negative)
+        seed = secrets.randbits(31) if arguments.dynamic_random_series else 0
         weights = optimize_weights(train, initial, np.array(fixed), settings, seed).weights
     for utterances, what, end in ((train, "", "best errors"), (held_out, "xval ", "xval errors")):
         if utterances is not None:
             _print_errors(f"original {what}errors", utterances, initial)
             _print_errors(end, utterances, weights)
     _print_weights(weights)
-    if given["write-rover-control"]:
-        write_atomic(given["write-rover-control"], _rover_control(given, train, weights))
-    if given["print-hyps"]:
-        write_atomic(given["print-hyps"], b"".join(train.best_lines(weights)))
+    if arguments.write_rover_control:
+        write_atomic(arguments.write_rover_control, _rover_control(arguments, train, weights))
+    if arguments.print_hyps:
+        write_atomic(arguments.print_hyps, b"".join(train.best_lines(weights)))
 
 
-def _check(given: Arguments) -> None:
+def _check(arguments: NbestOptimizeOptions) -> None:
     """Raise UsageError for invalid options."""
+    names = {name for name, value in arguments.given if value}
     for name, why in _REFUSED.items():
-        if given[name]:
+        if name in names:
             raise UsageError(f"-{name}: {why}")
-    if not given["nbest-files"]:
+    if not arguments.nbest_files:
         raise UsageError("give the file with the names of the n-best lists: -nbest-files FILE")
-    if not (given["1best"] or given["skipopt"]):
+    if not (arguments.criterion_1best or arguments.skipopt):
         raise UsageError(
             "without -1best, word posteriors of confusion networks are optimized, which has no "
             "counterpart: give -1best"
         )
-    if not (given["refs"] or given["errors"]):
+    if not (arguments.refs or arguments.errors):
         raise UsageError("give references or error counts: -refs FILE, or -errors DIR")
-    if len(given["multi-char"]) != 1:
-        raise UsageError(f"-multi-char {given['multi-char']!r}: give one character")
-    for name in ("max-nbest", "num-powell-runs"):
-        if given[name] < 0:
-            raise UsageError(f"-{name} must be at least 0, not {given[name]}")
+    if len(arguments.multi_char) != 1:
+        raise UsageError(f"-multi-char {arguments.multi_char!r}: give one character")
+    for name, count in (
+        ("max-nbest", arguments.max_nbest),
+        ("num-powell-runs", arguments.num_powell_runs),
+    ):
+        if count < 0:
+            raise UsageError(f"-{name} must be at least 0, not {count}")
 
 
 def _start(
-    given: Arguments, size: int
+    arguments: NbestOptimizeOptions, size: int
 ) -> tuple[NDArray[np.float64], list[bool], NDArray[np.float64] | None, NDArray[np.float64] | None]:
     """Return the initial weights, a mask of fixed ones, and the random starts' box."""
     import numpy as np
 
-    scale = given["posterior-scale"] or given["rescore-lmw"] or 1.0
-    weights = [1.0, given["rescore-lmw"], given["rescore-wtw"], *[0.0] * (size - 3)]
+    scale = arguments.posterior_scale or arguments.rescore_lmw or 1.0
+    weights = [1.0, arguments.rescore_lmw, arguments.rescore_wtw, *[0.0] * (size - 3)]
     fixed = [False] * size
-    for place, word in enumerate(_words(given, "init-lambdas", size)):
+    for place, word in enumerate(_words("init-lambdas", arguments.init_lambdas, size)):
         fixed[place] = word.startswith("=")
         weights[place] = _number("init-lambdas", word.removeprefix("="))
     free = [place for place in range(size) if not fixed[place]]
     # A further step is that of the posterior scale, which does not matter here.
-    for place, word in zip(free, _words(given, "init-amoeba-simplex", len(free) + 1), strict=False):
+    for place, word in zip(
+        free,
+        _words("init-amoeba-simplex", arguments.init_amoeba_simplex, len(free) + 1),
+        strict=False,
+    ):
         fixed[place] = _number("init-amoeba-simplex", word) == 0.0
     start = np.array(weights) / scale
-    ranges = _words(given, "init-powell-range", len(free))
+    ranges = _words("init-powell-range", arguments.init_powell_range, len(free))
     if not ranges:
         return start, fixed, None, None
     if len(ranges) < len(free):
@@ -207,8 +229,8 @@ def _start(
     return start, fixed, low, high
 
 
-def _words(given: Arguments, name: str, most: int) -> list[str]:
-    words = str(given[name] or "").split()
+def _words(name: str, value: str | None, most: int) -> list[str]:
+    words = (value or "").split()
     if len(words) > most:
         raise UsageError(f"-{name} has {len(words)} values for {most} scores")
     return words
@@ -221,28 +243,33 @@ def _number(name: str, text: str) -> float:
         raise UsageError(f"-{name} {error}") from None
 
 
-def _read(given: Arguments, file_list: str) -> Utterances:
+def _read(arguments: NbestOptimizeOptions, file_list: str) -> Utterances:
     """Read the n-best lists that a file names."""
     from mosesplug.extras.srilm.nbest_files import read_references
     from mosesplug.extras.srilm.optimize import read_utterances
 
-    references = read_references(given["refs"]) if given["refs"] else None
+    references = read_references(arguments.refs) if arguments.refs else None
     return read_utterances(
-        file_list, given.others, references, given["errors"], _rules(given), given["max-nbest"]
+        file_list,
+        arguments.others,
+        references,
+        arguments.errors,
+        _rules(arguments),
+        arguments.max_nbest,
     )
 
 
-def _rules(given: Arguments) -> WordRules:
+def _rules(arguments: NbestOptimizeOptions) -> WordRules:
     from formats.text import read_lines
     from mosesplug.extras.srilm.nbest_files import PAUSE, WordRules
 
     noise = {PAUSE}
-    if given["noise"]:
-        noise.add(given["noise"].encode("utf-8", "surrogateescape"))
-    if given["noise-vocab"]:
-        noise |= {word for line in read_lines(given["noise-vocab"]) for word in line.split()}
-    separator = given["multi-char"].encode() if given["multiwords"] else b""
-    return WordRules(given["tolower"], separator, frozenset(noise))
+    if arguments.noise:
+        noise.add(arguments.noise.encode("utf-8", "surrogateescape"))
+    if arguments.noise_vocab:
+        noise |= {word for line in read_lines(arguments.noise_vocab) for word in line.split()}
+    separator = arguments.multi_char.encode() if arguments.multiwords else b""
+    return WordRules(arguments.tolower, separator, frozenset(noise))
 
 
 def _normalizer(weights: NDArray[np.float64]) -> float:
@@ -263,15 +290,17 @@ def _print_errors(what: str, utterances: Utterances, weights: NDArray[np.float64
     print(f"{what} = {errors:g} ({errors / (utterances.reference_words or 1.0):g}/word)")
 
 
-def _rover_control(given: Arguments, utterances: Utterances, weights: NDArray[np.float64]) -> bytes:
+def _rover_control(
+    arguments: NbestOptimizeOptions, utterances: Utterances, weights: NDArray[np.float64]
+) -> bytes:
     """Return nbest-rover's control file; its posterior scale simulates the 1-best."""
     normed = (weights / _normalizer(weights)).tolist()
     lines = [
         f"{directory}\t{weight:g} +\n"
-        for directory, weight in zip(given.others, normed[3:], strict=True)
+        for directory, weight in zip(arguments.others, normed[3:], strict=True)
     ]
     lines.append(
-        f"{utterances.directory}\t{normed[1]:g} {normed[2]:g} 1.0 {given['max-nbest']} 0.1\n"
+        f"{utterances.directory}\t{normed[1]:g} {normed[2]:g} 1.0 {arguments.max_nbest} 0.1\n"
     )
     return "".join(lines).encode("utf-8", "surrogateescape")
 

@@ -8,93 +8,89 @@ from __future__ import annotations
 import secrets
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
-from mosesplug.cli.moses.arguments import (
-    Arguments,
-    Program,
-    ProgramOption,
-    Style,
-    parse_integer,
-    parse_real,
-    run,
-)
+from mosesplug.cli.moses.arguments import Program, ProgramArguments, Style, run
 from mosesplug.errors import UsageError
+from mosesplug.options import Opt
 
 if TYPE_CHECKING:
     from mosesplug.extras.travatar.measure import Measure
     from mosesplug.extras.travatar.tune import TuneSettings
 
+
+@dataclass(frozen=True)
+class BatchTuneOptions(ProgramArguments):
+    """The options of ``batch-tune``."""
+
+    nbest: Annotated[str, Opt("n-best lists, comma-separated (required)", metavar="FILES")] = ""
+    forest: Annotated[str | None, Opt("rejected: forests are not read", metavar="FILES")] = None
+    algorithm: Annotated[str, Opt("mert, greedy-mert, lbfgs or online", metavar="NAME")] = "mert"
+    debug: Annotated[int, Opt("1 prints progress and each run", metavar="LEVEL")] = 0
+    eval: Annotated[
+        str,
+        Opt(
+            "measure with settings: bleu, ribes, ter, wer, zeroone, interp, ainterp",
+            metavar="MEASURE",
+        ),
+    ] = "bleu"
+    l1: Annotated[float, Opt("rejected unless 0: not in lbfgs", metavar="C")] = 0.0
+    l2: Annotated[float, Opt("L2 regularization of lbfgs", metavar="C")] = 0.0
+    ent: Annotated[float, Opt("rejected unless 0: no counterpart", metavar="C")] = 0.0
+    margin_scale: Annotated[
+        float, Opt("rejected unless 0: no counterpart", name="margin_scale", metavar="C")
+    ] = 0.0
+    mert_directions: Annotated[
+        str,
+        Opt(
+            "coord, rand=NUM, or both separated by a blank",
+            name="mert_directions",
+            metavar="DIRECTIONS",
+        ),
+    ] = "coord"
+    rand_seed: Annotated[int, Opt("random seed; 0: from the clock", name="rand_seed")] = 0
+    rate: Annotated[float, Opt("learning rate of online", metavar="RATE")] = 1.0
+    restarts: Annotated[int, Opt("random starting points of mert")] = 18
+    stat_in: Annotated[
+        str | None, Opt("statistics of each list, comma-separated", name="stat_in", metavar="FILES")
+    ] = None
+    stat_out: Annotated[
+        str, Opt("write the statistics of the list only", name="stat_out", metavar="FILE")
+    ] = ""
+    threads: Annotated[int, Opt("number of threads; does not change the result")] = 1
+    threshold: Annotated[float, Opt("smallest gain that continues a search", metavar="GAIN")] = (
+        1e-06
+    )
+    trg_factors: Annotated[int, Opt("accepted; factors are found", name="trg_factors")] = 1
+    update: Annotated[
+        str, Opt("of online: perceptron, avgperceptron or adagrad", metavar="NAME")
+    ] = "perceptron"
+    weight_in: Annotated[
+        str | None,
+        Opt(
+            "starting weights: name=value words (default: all 1)", name="weight_in", metavar="FILE"
+        ),
+    ] = None
+    weight_ranges: Annotated[
+        str | None,
+        Opt(
+            "limits of weights: MIN|MAX|NAME; without NAME those of all others",
+            name="weight_ranges",
+            metavar="RANGES",
+        ),
+    ] = None
+
+
 PROGRAM = Program(
     "batch-tune",
     "Tune weights on n-best lists: id ||| words ||| score ||| name=value name=value",
-    (
-        ProgramOption("nbest", "n-best lists, comma-separated (required)", "", "FILES"),
-        ProgramOption("forest", "rejected: forests are not read", "", "FILES"),
-        ProgramOption(
-            "algorithm",
-            "mert, greedy-mert, lbfgs or online",
-            "",
-            "NAME",
-            default="mert",
-        ),
-        ProgramOption("debug", "1 prints progress and each run", "", "LEVEL", parse_integer, 0),
-        ProgramOption(
-            "eval",
-            "measure with settings: bleu, ribes, ter, wer, zeroone, interp, ainterp",
-            "",
-            "MEASURE",
-            default="bleu",
-        ),
-        ProgramOption("l1", "rejected unless 0: not in lbfgs", "", "C", parse_real, 0.0),
-        ProgramOption("l2", "L2 regularization of lbfgs", "", "C", parse_real, 0.0),
-        ProgramOption("ent", "rejected unless 0: no counterpart", "", "C", parse_real, 0.0),
-        ProgramOption(
-            "margin_scale", "rejected unless 0: no counterpart", "", "C", parse_real, 0.0
-        ),
-        ProgramOption(
-            "mert_directions",
-            "coord, rand=NUM, or both separated by a blank",
-            "",
-            "DIRECTIONS",
-            default="coord",
-        ),
-        ProgramOption("rand_seed", "random seed; 0: from the clock", "", "N", parse_integer, 0),
-        ProgramOption("rate", "learning rate of online", "", "RATE", parse_real, 1.0),
-        ProgramOption("restarts", "random starting points of mert", "", "N", parse_integer, 18),
-        ProgramOption("stat_in", "statistics of each list, comma-separated", "", "FILES"),
-        ProgramOption("stat_out", "write the statistics of the list only", "", "FILE"),
-        ProgramOption(
-            "threads", "number of threads; does not change the result", "", "N", parse_integer, 1
-        ),
-        ProgramOption(
-            "threshold", "smallest gain that continues a search", "", "GAIN", parse_real, 1e-6
-        ),
-        ProgramOption("trg_factors", "accepted; factors are found", "", "N", parse_integer, 1),
-        ProgramOption(
-            "update",
-            "of online: perceptron, avgperceptron or adagrad",
-            "",
-            "NAME",
-            default="perceptron",
-        ),
-        ProgramOption(
-            "weight_in", "starting weights: name=value words (default: all 1)", "", "FILE"
-        ),
-        ProgramOption(
-            "weight_ranges",
-            "limits of weights: MIN|MAX|NAME; without NAME those of all others",
-            "",
-            "RANGES",
-        ),
-    ),
-    Style.ONE_DASH_ANYWHERE,
+    BatchTuneOptions,
+    style=Style.ONE_DASH_ANYWHERE,
     others="REFERENCE",
-    notes=(
-        "Settings of measures: bleu:order=4,smooth=1,scope=sentence; ter:inverse=true;"
-        "\nwer:reverse=true; ribes:alpha=0.25,beta=0.1; interp:0.4|bleu|0.6|ribes;"
-        "\nainterp:A|bleu|B|ribes|2*A*B/(A+B). Statistics of zeroone may be any score: 0.83 1."
-    ),
+    notes="Settings of measures: bleu:order=4,smooth=1,scope=sentence; ter:inverse=true;"
+    "\nwer:reverse=true; ribes:alpha=0.25,beta=0.1; interp:0.4|bleu|0.6|ribes;"
+    "\nainterp:A|bleu|B|ribes|2*A*B/(A+B). Statistics of zeroone may be any score: 0.83 1.",
 )
 
 
@@ -103,47 +99,55 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     run(PROGRAM, _batch_tune, arguments)
 
 
-def _batch_tune(given: Arguments) -> None:
-    reference = _check(given)
+def _batch_tune(arguments: BatchTuneOptions) -> None:
+    reference = _check(arguments)
 
     from mosesplug.extras.travatar.evaluation import find_measure
 
-    measure = find_measure(given["eval"])
-    if given["stat_out"]:
-        _write_statistics(given, measure, reference)
+    measure = find_measure(arguments.eval)
+    if arguments.stat_out:
+        _write_statistics(arguments, measure, reference)
     else:
-        _tune(given, measure, reference)
+        _tune(arguments, measure, reference)
 
 
-def _check(given: Arguments) -> str:
+def _check(arguments: BatchTuneOptions) -> str:
     """Return the file of references, or raise UsageError."""
-    if given["forest"]:
+    if arguments.forest:
         raise UsageError("-forest: forests are not read; write n-best lists, and give -nbest")
-    if not given["nbest"]:
+    if not arguments.nbest:
         raise UsageError("give the n-best lists: -nbest FILES")
-    if len(given.others) != 1:
-        found = f"{len(given.others)}: {' '.join(given.others)}" if given.others else "none"
+    if len(arguments.others) != 1:
+        found = (
+            f"{len(arguments.others)}: {' '.join(arguments.others)}" if arguments.others else "none"
+        )
         raise UsageError(f"give one file of references after the options, not {found}")
-    for name, least in (("restarts", 0), ("threads", 1), ("threshold", 0), ("rate", 0), ("l2", 0)):
-        if given[name] < least:
-            raise UsageError(f"-{name} must be at least {least}, not {given[name]:g}")
-    if given["margin_scale"]:
+    for name, value, least in (
+        ("restarts", arguments.restarts, 0),
+        ("threads", arguments.threads, 1),
+        ("threshold", arguments.threshold, 0),
+        ("rate", arguments.rate, 0),
+        ("l2", arguments.l2, 0),
+    ):
+        if value < least:
+            raise UsageError(f"-{name} must be at least {least}, not {value:g}")
+    if arguments.margin_scale:
         raise UsageError(
             "-margin_scale has no counterpart: use mosesplug optimize --algorithm mira, whose "
             "margin is the cost"
         )
-    lists, statistics = _names(given["nbest"]), _names(given["stat_in"])
-    if given["stat_out"] and len(lists) > 1:
+    lists, statistics = _names(arguments.nbest), _names(arguments.stat_in)
+    if arguments.stat_out and len(lists) > 1:
         raise UsageError("-stat_out is of a single list: give one -nbest file")
     if statistics and len(lists) != len(statistics):
         raise UsageError(
             f"-stat_in has {len(statistics)} files and -nbest has {len(lists)}: give the "
             "statistics of each list"
         )
-    return given.others[0]
+    return arguments.others[0]
 
 
-def _write_statistics(given: Arguments, measure: Measure, reference: str) -> None:
+def _write_statistics(arguments: BatchTuneOptions, measure: Measure, reference: str) -> None:
     from formats.references import read_reference
     from formats.text import atomic_write
     from mosesplug.extras.travatar.lists import (
@@ -153,16 +157,16 @@ def _write_statistics(given: Arguments, measure: Measure, reference: str) -> Non
         score_list,
     )
 
-    block = read_list(list_path(given["nbest"]))
+    block = read_list(list_path(arguments.nbest))
     lines = read_reference(reference)
-    with atomic_write(given["stat_out"]) as file:
+    with atomic_write(arguments.stat_out) as file:
         if block is not None:
-            stats = score_list(block, measure, lines, given["threads"])
+            stats = score_list(block, measure, lines, arguments.threads)
             file.writelines(format_statistics(stats, measure))
 
 
-def _tune(given: Arguments, measure: Measure, reference: str) -> None:
-    settings = _settings(given)
+def _tune(arguments: BatchTuneOptions, measure: Measure, reference: str) -> None:
+    settings = _settings(arguments)
     settings.choose(measure)  # rejects settings before the files are read
 
     from formats.weights.flat import format_pairs, parse_pairs
@@ -171,26 +175,26 @@ def _tune(given: Arguments, measure: Measure, reference: str) -> None:
     from mosesplug.extras.travatar.tune import tune
     from mosesplug.extras.travatar.weights import printed_weights
 
-    path = given["weight_in"]
+    path = arguments.weight_in
     weights = parse_pairs(path, read_weight_file(path)) if path else {}
     tuning_set = read_tuning_set(
-        [list_path(name) for name in _names(given["nbest"])],
-        _names(given["stat_in"]),
+        [list_path(name) for name in _names(arguments.nbest)],
+        _names(arguments.stat_in),
         reference,
         measure,
-        given["threads"],
+        arguments.threads,
     )
     space = tuning_set.space
-    if given["debug"] > 0:
+    if arguments.debug > 0:
         _log(
             f"{tuning_set.n_hyps} hypotheses of {tuning_set.n_sentences} sentences, "
             f"{len(space)} features"
         )
     if unused := [name for name in weights if name not in space.labels]:
         _log(f"warning: weights of features that no list has: {', '.join(unused[:10])}")
-    seed = given["rand_seed"] or secrets.randbits(31)
+    seed = arguments.rand_seed or secrets.randbits(31)
     solution = tune(tuning_set, measure, weights, settings, seed)
-    if given["debug"] > 0:
+    if arguments.debug > 0:
         for step in solution.history:
             _log(", ".join(f"{name}={value}" for name, value in step.items()))
     text = format_pairs(printed_weights(space, solution.weights, weights))
@@ -199,22 +203,22 @@ def _tune(given: Arguments, measure: Measure, reference: str) -> None:
     sys.stdout.buffer.write(text)
 
 
-def _settings(given: Arguments) -> TuneSettings:
+def _settings(arguments: BatchTuneOptions) -> TuneSettings:
     from mosesplug.extras.travatar.tune import TuneSettings
     from mosesplug.extras.travatar.weights import parse_ranges
 
     return TuneSettings(
-        algorithm=given["algorithm"],
-        restarts=given["restarts"],
-        directions=given["mert_directions"],
-        threshold=given["threshold"],
-        ranges=parse_ranges(given["weight_ranges"] or ""),
-        update=given["update"],
-        rate=given["rate"],
-        l1=given["l1"],
-        l2=given["l2"],
-        ent=given["ent"],
-        threads=given["threads"],
+        algorithm=arguments.algorithm,
+        restarts=arguments.restarts,
+        directions=arguments.mert_directions,
+        threshold=arguments.threshold,
+        ranges=parse_ranges(arguments.weight_ranges or ""),
+        update=arguments.update,
+        rate=arguments.rate,
+        l1=arguments.l1,
+        l2=arguments.l2,
+        ent=arguments.ent,
+        threads=arguments.threads,
     )
 
 

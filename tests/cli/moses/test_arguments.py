@@ -3,34 +3,45 @@
 from __future__ import annotations
 
 import getopt
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mosesplug.cli.moses.arguments import (
-    Program,
-    ProgramOption,
-    Style,
-    parse_integer,
-    parse_real,
-    run,
-)
+from mosesplug.cli.moses.arguments import Program, ProgramArguments, Style, run
 from mosesplug.errors import DataError, UsageError
+from mosesplug.options import Opt
 
-OPTIONS = (
-    ProgramOption("sctype", "the metric", short="s", value="NAME", default="BLEU"),
-    ProgramOption("scconfig", "its settings", short="c", value="SETTINGS"),
-    ProgramOption("pdim", "features", short="d", value="N", convert=parse_integer),
-    ProgramOption("rate", "decay", value="R", convert=parse_real, default=0.5),
-    ProgramOption("binary", "binary files", short="b"),
-    ProgramOption("verbose", "say more", short="v"),
-    ProgramOption("ffile", "feature files", short="F", value="FILE", is_repeatable=True),
-)
-GETOPT = Program("tool", "Does things.", OPTIONS)
-BOOST = Program("tool", "Does things.", OPTIONS, style=Style.BOOST)
-ONE_DASH = Program("tool", "Does things.", OPTIONS, style=Style.ONE_DASH, others="binary FILE")
-OTHERS = Program("tool", "Does things.", OPTIONS, others="FILE ...")
+
+@dataclass(frozen=True)
+class Options(ProgramArguments):
+    sctype: Annotated[str, Opt("the metric", short="s", metavar="NAME")] = "BLEU"
+    scconfig: Annotated[str | None, Opt("its settings", short="c", metavar="SETTINGS")] = None
+    pdim: Annotated[int | None, Opt("features", short="d")] = None
+    rate: Annotated[float, Opt("decay", metavar="R")] = 0.5
+    restarts: Annotated[int, Opt("starts", minimum=0)] = 1
+    kind: Annotated[Literal["a", "b", "c"], Opt("method", metavar="KIND")] = "a"
+    binary: Annotated[bool, Opt("binary files", short="b")] = False
+    verbose: Annotated[bool, Opt("say more", short="v")] = False
+    ffile: Annotated[tuple[str, ...], Opt("feature files", short="F", metavar="FILE")] = ()
+
+
+@dataclass(frozen=True)
+class Texts(Options):
+    """The same options, all values read as text."""
+
+    pdim: Annotated[str | None, Opt("features", short="d")] = None  # type: ignore[assignment]
+    rate: Annotated[str, Opt("decay")] = ""  # type: ignore[assignment]
+    restarts: Annotated[str, Opt("starts")] = ""  # type: ignore[assignment]
+    kind: Annotated[str, Opt("method")] = ""  # type: ignore[assignment]
+
+
+GETOPT = Program("tool", "Does things.", Options)
+BOOST = Program("tool", "Does things.", Options, style=Style.BOOST)
+ONE_DASH = Program("tool", "Does things.", Options, style=Style.ONE_DASH, others="binary FILE")
+OTHERS = Program("tool", "Does things.", Options, others="FILE ...")
 
 
 @pytest.mark.parametrize("program", [GETOPT, BOOST])
@@ -54,11 +65,8 @@ OTHERS = Program("tool", "Does things.", OPTIONS, others="FILE ...")
         ("", {}),
     ],
 )
-def test_values(program: Program, line: str, expected: dict[str, object]) -> None:
-    absent = {option.name: option.missing_value for option in OPTIONS} | {"help": False}
-    assert dict(program.parse(line.split()).values) == absent | expected
-    assert absent["sctype"] == "BLEU"
-    assert absent["binary"] is False
+def test_values(program: Program[Options], line: str, expected: dict[str, object]) -> None:
+    assert replace(program.parse(line.split()), given=()) == replace(Options(), **expected)
 
 
 @pytest.mark.parametrize(
@@ -76,6 +84,8 @@ def test_values(program: Program, line: str, expected: dict[str, object]) -> Non
         ("-d 1.5", "-d takes a whole number, not '1.5'"),
         ("--rate nan", "--rate takes a number, not 'nan'"),
         ("--rate half", "--rate takes a number, not 'half'"),
+        ("--restarts -1", "--restarts must be at least 0, not -1"),
+        ("--kind d", "--kind takes a, b or c, not 'd'"),
         ("file -b", "'file' belongs to no option"),
         ("-b -- -b", "'-b' belongs to no option"),
         ("-", "'-' belongs to no option"),
@@ -89,22 +99,22 @@ def test_complaints(line: str, message: str) -> None:
 
 def test_twice() -> None:
     line = ["-s", "PER", "-s", "TER"]
-    assert GETOPT.parse(line)["sctype"] == "TER"
+    assert GETOPT.parse(line).sctype == "TER"
     with pytest.raises(UsageError, match="--sctype is given 2 times"):
         BOOST.parse(line)
 
 
 def test_order_and_other_arguments() -> None:
     read = OTHERS.parse(["a", "-s", "PER", "b", "-c", "x:1", "-s", "TER", "--", "-b"])
-    assert read.options == (("sctype", "PER"), ("scconfig", "x:1"), ("sctype", "TER"))
+    assert read.given == (("sctype", "PER"), ("scconfig", "x:1"), ("sctype", "TER"))
     assert read.others == ("a", "b", "-b")
 
 
 def test_one_dash() -> None:
     read = ONE_DASH.parse(["-pdim", "3", "-binary", "binary", "file", "-verbose"])
-    assert read["pdim"] == 3
-    assert read["binary"] is True
-    assert read["verbose"] is False
+    assert read.pdim == 3
+    assert read.binary is True
+    assert read.verbose is False
     assert read.others == ("binary", "file", "-verbose")
     with pytest.raises(UsageError, match="unknown option -pd"):
         ONE_DASH.parse(["-pd", "3"])
@@ -122,34 +132,22 @@ WORDS = st.sampled_from(
 @given(st.lists(WORDS, max_size=7))
 def test_same_as_the_standard_library(words: list[str]) -> None:
     """Python's own GNU getopt accepts the same lines and finds the same options in them."""
-    long = [option.name + ("=" if option.value else "") for option in OPTIONS]
-    names = {f"-{option.short}": option.name for option in OPTIONS if option.short}
-    names |= {f"--{option.name}": option.name for option in OPTIONS} | {"-h": "help"}
-    flags = {option.name for option in OPTIONS if not option.value} | {"help"}
+    texts = Program("tool", "Does things.", Texts, others="FILE ...")
+    options = texts.options
+    long = [option.name + "=" * (option.kind != "flag") for option in options]
+    names = {f"-{option.short}": option.name for option in options if option.short}
+    names |= {f"--{option.name}": option.name for option in options}
+    flags = {option.name for option in options if option.kind == "flag"}
     try:
-        pairs, rest = getopt.gnu_getopt(words, "s:c:d:bvF:h", [*long, "help"])
-        expected = [
-            (names.get(name, "help"), True if names.get(name, "help") in flags else value)
-            for name, value in pairs
-        ]
+        pairs, others = getopt.gnu_getopt(words, "s:c:d:bvF:h", long)
     except getopt.GetoptError:
         with pytest.raises(UsageError):
-            _text(OTHERS).parse(words)
+            texts.parse(words)
         return
-    read = _text(OTHERS).parse(words)
-    assert list(read.options) == expected
-    assert list(read.others) == rest
-
-
-def _text(program: Program) -> Program:
-    """The program with all values read as text."""
-    options = (
-        ProgramOption(
-            o.name, o.help, o.short, o.value, default=o.default, is_repeatable=o.is_repeatable
-        )
-        for o in program.options
-    )
-    return Program(program.name, program.summary, tuple(options), others=program.others)
+    expected = [(names[name], names[name] in flags or value) for name, value in pairs]
+    read = texts.parse(words)
+    assert list(read.given) == expected
+    assert list(read.others) == others
 
 
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:
