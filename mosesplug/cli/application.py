@@ -90,7 +90,7 @@ def _mosesplug(
 
 
 def complete_mert_moses(words: Sequence[str]) -> NoReturn:
-    """Reply to a shell that completes ``mert-moses``, or install its completion, and exit."""
+    """Reply to a shell that completes ``mert-moses``, or install that, and exit."""
     command = _make_command("mert-moses", MERT_MOSES, add_completion=True)
     command(list(words), prog_name="mert-moses")
     raise SystemExit(0)

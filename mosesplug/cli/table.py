@@ -1,4 +1,4 @@
-"""The table of the commands of ``mosesplug``; nothing is imported until one is called."""
+"""The table of the commands; nothing is imported until one is called."""
 
 from __future__ import annotations
 

@@ -16,7 +16,8 @@ from typing import get_args
 from formats.weights.files import format_weight
 from formats.weights.json_file import format_json_weights
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
-from mosesplug.decoders.protocol import Decoder, DecodingTask, Description, WeightsFormat
+from mosesplug.decoders.kinds import WeightsFormat
+from mosesplug.decoders.protocol import Decoder, DecodingTask, Description
 from mosesplug.errors import UsageError
 
 PLACEHOLDERS: Mapping[str, str] = {

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.decoders.command import DecoderCommand
+from mosesplug.decoders.kinds import WeightsFormat
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.plugin import NamedDecoder
 from mosesplug.decoders.protocol import (
@@ -16,7 +17,6 @@ from mosesplug.decoders.protocol import (
     Decoder,
     DecodingTask,
     Description,
-    WeightsFormat,
 )
 from mosesplug.errors import UsageError
 

@@ -13,13 +13,8 @@ from pathlib import Path
 
 from formats.moses.decoder_flags import flag_name
 from mosesplug.decoders.batch import BatchDecoder
-from mosesplug.decoders.protocol import (
-    Capability,
-    Decoder,
-    DecodingTask,
-    Description,
-    WeightsFormat,
-)
+from mosesplug.decoders.kinds import WeightsFormat
+from mosesplug.decoders.protocol import Capability, Decoder, DecodingTask, Description
 from mosesplug.errors import UsageError
 
 _MODEL_FLAGS = (

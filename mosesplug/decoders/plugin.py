@@ -18,6 +18,7 @@ from formats.nbest.block import NBestList
 from formats.nbest.entry import NBestEntry, format_entry
 from formats.text import atomic_write, read_lines, write_atomic
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists
+from mosesplug.decoders.kinds import WeightsFormat
 from mosesplug.decoders.lists import finish_list
 from mosesplug.decoders.prepare import read_features
 from mosesplug.decoders.protocol import (
@@ -26,7 +27,6 @@ from mosesplug.decoders.protocol import (
     Decoder,
     DecodingTask,
     Description,
-    WeightsFormat,
 )
 from mosesplug.errors import DecoderError, MosesplugError, UsageError
 from mosesplug.events import Clock, DecodingProgress

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 from formats.nbest.block import NBestList
 from formats.weights.files import ShowWeights
 from mosesplug.decoders.batch import BatchDecoder, DecoderRecipe, ModelWeights
+from mosesplug.decoders.kinds import ServerNetwork, WeightsFormat
 from mosesplug.decoders.process import make_error
 from mosesplug.decoders.run_files import RunFiles
 from mosesplug.errors import DecoderError, UsageError
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from mosesplug.decoders.moses import Queue
 
 
-WeightsFormat = Literal["moses", "dense", "json", "one-line"]
-"""The format of the file of weights that a decoder reads."""
-
 WEIGHT_FILES: Mapping[WeightsFormat, str] = {
     "moses": "moses.ini",
     "dense": "weights.dense",
@@ -34,9 +32,6 @@ WEIGHT_FILES: Mapping[WeightsFormat, str] = {
     "one-line": "weights.line",
 }
 """The name of the file of weights in each format; of an iteration, with ``runN.`` in front."""
-
-ServerNetwork = Literal["auto", "own", "host"]
-"""Network of servers: a namespace of their own, the host's, or their own where that is possible."""
 
 Capability = Literal["decoding", "forced decoding", "domains"]
 """What a decoder can do beside n-best lists: decode at all, constrained, by domain."""

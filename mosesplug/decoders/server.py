@@ -24,10 +24,10 @@ from formats.moses.ini import read_moses_ini
 from formats.nbest.block import NBestList
 from formats.weights.files import format_sparse
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists
+from mosesplug.decoders.kinds import ServerNetwork
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.own_network import explain_unavailable
 from mosesplug.decoders.process import make_error
-from mosesplug.decoders.protocol import ServerNetwork
 from mosesplug.decoders.sentence_tables import SentenceTables, remove_tables
 from mosesplug.decoders.server_calls import (
     ServerLost,

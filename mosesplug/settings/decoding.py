@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from mosesplug.decoders.description import DecoderDescription
-from mosesplug.decoders.protocol import ModelFilter, WeightsFormat
+from mosesplug.decoders.kinds import WeightsFormat
 from mosesplug.options import Group, Opt, Parts
 from mosesplug.settings.checks import check_fields
+
+if TYPE_CHECKING:
+    from mosesplug.decoders.description import DecoderDescription
+    from mosesplug.decoders.protocol import ModelFilter
+else:  # loading the decoders takes longer than --help
+    DecoderDescription = ModelFilter = Any
 
 _WITHOUT_COMMAND = (
     *("decoder", "decoder-flags", "input-type", "jobs", "multi-moses", "spe-symal"),

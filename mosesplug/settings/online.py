@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from mosesplug.decoders.description import DecoderDescription
-from mosesplug.decoders.protocol import ServerNetwork
+from mosesplug.decoders.kinds import ServerNetwork
 from mosesplug.options import Opt, Parts
 from mosesplug.settings.checks import check_fields
+
+if TYPE_CHECKING:
+    from mosesplug.decoders.description import DecoderDescription
+else:  # loading the decoders takes longer than --help
+    DecoderDescription = Any
 
 OnlineDecoder = Literal["auto", "server", "process"]
 

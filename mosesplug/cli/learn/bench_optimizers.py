@@ -8,10 +8,7 @@ from typing import Any
 from formats.pipes import copy_pipes
 from mosesplug.cli.learn.options import Bench
 from mosesplug.cli.shared.layouts import TableLayout, current_layout
-from mosesplug.cli.shared.output import print_json, progress_bar
-from mosesplug.cli.shared.setting_options import (
-    print_formats,
-)
+from mosesplug.cli.shared.output import print_formats, print_json, progress_bar
 from mosesplug.cli.shared.tables import print_table
 from mosesplug.errors import UsageError
 from mosesplug.learning.benchmark import (

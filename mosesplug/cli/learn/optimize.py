@@ -19,12 +19,10 @@ from mosesplug.cli.shared.output import (
     check_output,
     check_two_outputs,
     print_bytes,
+    print_formats,
     print_json,
     print_warnings,
     progress_bar,
-)
-from mosesplug.cli.shared.setting_options import (
-    print_formats,
 )
 from mosesplug.errors import UsageError
 from mosesplug.learning.inputs import GivenData

@@ -1,4 +1,4 @@
-"""The options of the commands that run the tuning loop; nothing heavy is imported here."""
+"""The options of commands that run the tuning loop; imports nothing heavy."""
 
 from __future__ import annotations
 

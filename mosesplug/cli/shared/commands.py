@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,8 +26,9 @@ from mosesplug.cli.shared.inputs import OUTPUT, Files, check_inputs
 from mosesplug.cli.shared.layouts import TableOptions
 from mosesplug.cli.shared.panels import PanelCommand
 from mosesplug.cli.table import TYPER_SETTINGS, Command
-from mosesplug.options import Kind, Opt
+from mosesplug.options import Kind, Opt, list_options
 from mosesplug.settings.checks import parse_assignments
+from mosesplug.settings.lists import ListSettings
 
 _TYPES: Mapping[Kind, Any] = {
     "flag": bool,
@@ -163,9 +164,15 @@ def _describe(parameter: inspect.Parameter, hint: Any, option: Opt) -> Any:
         return typer.Argument(**common)
     name = option.name or parameter.name.replace("_", "-")
     is_negatable = hint == bool | None or parameter.default is True
-    words = [f"--{name}/--no-{name}" if is_negatable else f"--{name}"]
+    dash = "-" if len(name) == 1 else "--"
+    words = [f"--{name}/--no-{name}" if is_negatable else f"{dash}{name}"]
     words += [f"-{option.short}"] if option.short else []
     return typer.Option(*words, rich_help_panel=option.panel or None, **common)
+
+
+def list_setting_options(without: Collection[str] = ()) -> tuple[Opt, ...]:
+    """Return the options of reading n-best lists, except some."""
+    return tuple(option for option in list_options(ListSettings) if option.name not in without)
 
 
 def make_parameters(
@@ -191,7 +198,7 @@ def make_parameters(
 
 
 def take_values(options: Iterable[Opt], given: dict[str, Any]) -> dict[str, Any]:
-    """Take the values of options out of the arguments of a command; return them by name.
+    """Take the values of options out of a command's arguments, by name.
 
     Raises:
         UsageError: a value of a table is not ``NAME=VALUE``.

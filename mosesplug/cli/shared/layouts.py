@@ -101,7 +101,7 @@ class TableOptions:
 
     @classmethod
     def find(cls, parameters: Sequence[inspect.Parameter]) -> TableOptions | None:
-        """Return the options of a command with these parameters; None if it prints no tables."""
+        """Return the options of a command; None if it prints no tables."""
         place = next((place for place, one in enumerate(parameters) if _is_json(one)), None)
         if place is None:
             return None

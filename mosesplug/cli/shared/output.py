@@ -8,17 +8,18 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from formats.text import atomic_write, write_atomic
+from formats.text import StrPath, atomic_write, write_atomic
 from mosesplug.cli.shared.compiling import COMPILING_ONCE, watch_compiling
 from mosesplug.cli.shared.layouts import TableLayout, current_layout, output_stream
 from mosesplug.cli.shared.streams import control_stream
 from mosesplug.errors import UsageError
 from mosesplug.escapes import escape_controls, escape_json, mark_invalid_utf8
+from mosesplug.settings.lists import ListSettings
 
 
 def is_terminal() -> bool:
@@ -175,3 +176,17 @@ class _Lines:
             file=self._stream,
             flush=True,
         )
+
+
+def print_formats(files: Sequence[StrPath], settings: ListSettings, *, quiet: bool = False) -> None:
+    """Print the formats that were found, where they are not that of Moses.
+
+    Raises:
+        FormatError: a file cannot be read, or has no known format.
+    """
+    if quiet:
+        return
+    from mosesplug.learning.lists.blocks import describe_formats
+
+    for line in describe_formats(files, settings):
+        print(line, file=sys.stderr)

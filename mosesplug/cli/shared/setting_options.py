@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import sys
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
-from formats.text import StrPath
 from mosesplug.cli.shared.commands import make_parameters, take_values
+from mosesplug.cli.shared.output import print_formats as print_formats
 from mosesplug.options import list_options
 from mosesplug.settings.lists import ListSettings, make_list_settings
 
@@ -44,17 +43,3 @@ def take_list_settings(given: dict[str, Any]) -> ListSettings:
         UsageError: a value cannot be used.
     """
     return make_list_settings(take_values(list_options(ListSettings), given))
-
-
-def print_formats(files: Sequence[StrPath], settings: ListSettings, *, quiet: bool = False) -> None:
-    """Print the formats that were found, where they are not that of Moses.
-
-    Raises:
-        FormatError: a file cannot be read, or has no known format.
-    """
-    if quiet:
-        return
-    from mosesplug.learning.lists.blocks import describe_formats
-
-    for line in describe_formats(files, settings):
-        print(line, file=sys.stderr)
