@@ -13,21 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-
-
-class ActiveFeatures(NamedTuple):
-    """Active features of the hypotheses, on the columns of the batch.
-
-    Attributes:
-        dense: float64 ``[n_hyps, n_dense]``; 0 for inactive features.
-        indptr: int64 ``[n_hyps + 1]``; further features by hypothesis (CSR).
-        indices: int32; their columns, after the dense ones.
-    """
-
-    dense: NDArray[np.float64]
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    data: NDArray[np.float64]
+from mosesplug.optimizers.lists.rows import FeatureRows
 
 
 class OraclePairs(NamedTuple):
@@ -46,7 +32,7 @@ class OraclePairs(NamedTuple):
     oracle_offsets: NDArray[np.int64]
     is_oracle: NDArray[np.bool_]
     base: NDArray[np.float64]
-    features: ActiveFeatures
+    features: FeatureRows
 
 
 @kernel
@@ -84,7 +70,7 @@ def count_violations(
 
 
 @kernel
-def difference_score(rows: ActiveFeatures, a: int, b: int, weights: NDArray[np.float64]) -> float:
+def difference_score(rows: FeatureRows, a: int, b: int, weights: NDArray[np.float64]) -> float:
     """Return ``weights . (h_a - h_b)`` on active features.
 
     Each visit of a pair calls it. Four running sums, since each waits for its last addition.
@@ -110,7 +96,7 @@ def difference_score(rows: ActiveFeatures, a: int, b: int, weights: NDArray[np.f
 
 @kernel
 def add_difference(
-    rows: ActiveFeatures, a: int, b: int, size: float, weights: NDArray[np.float64]
+    rows: FeatureRows, a: int, b: int, size: float, weights: NDArray[np.float64]
 ) -> None:
     """Add ``size * (h_a - h_b)`` on active features to ``weights``, in place."""
     dense, indptr, indices, data = rows
@@ -121,27 +107,6 @@ def add_difference(
             weights[indices[entry]] += size * data[entry]
         for entry in range(indptr[b], indptr[b + 1]):
             weights[indices[entry]] -= size * data[entry]
-
-
-@kernel
-def row_score(rows: ActiveFeatures, row: int, weights: NDArray[np.float64]) -> float:
-    """Return ``weights . h`` of one row."""
-    dense, indptr, indices, data = rows
-    total = 0.0
-    for k in range(dense.shape[1]):
-        total += weights[k] * dense[row, k]
-    for entry in range(indptr[row], indptr[row + 1]):
-        total += weights[indices[entry]] * data[entry]
-    return total
-
-
-@kernel
-def row_scores(rows: ActiveFeatures, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ``weights . h`` of rows, float64 ``[n_hyps]``; equal rows tie exactly."""
-    scores = np.empty(len(rows.dense))
-    for row in range(len(scores)):
-        scores[row] = row_score(rows, row, weights)
-    return scores
 
 
 @kernel
@@ -205,7 +170,7 @@ def find_violated_pairs(
 
 
 @kernel
-def difference_square(rows: ActiveFeatures, a: int, b: int, scratch: NDArray[np.float64]) -> float:
+def difference_square(rows: FeatureRows, a: int, b: int, scratch: NDArray[np.float64]) -> float:
     """Return ``|h_a - h_b|^2`` on active features; ``scratch`` is 0 before and after."""
     dense, indptr, indices, data = rows
     total = 0.0

@@ -1,7 +1,8 @@
-"""Hypotheses of a batch over the features that they have.
+"""The row layout: hypotheses over the features that they have, in float64.
 
 A learner adds hypotheses times coefficients to the weights. Here the hypotheses have columns for
 their own features only, so that a batch costs what is in it, whatever the number of features.
+Scores are summed in the order of the features, so that hypotheses with equal features tie exactly.
 
 Margins are defined on differences of two hypotheses of a sentence, and learners move along them.
 Features that the hypotheses share and weights that must not change are left out, so that a step
@@ -10,12 +11,13 @@ along a difference leaves them as they are to the last bit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Columns, ColumnValues, FeatureMask, Offsets, Scores
 from mosesplug.kernels import kernel
 from mosesplug.tuning_set import Batch, SparseRows
 
@@ -23,64 +25,68 @@ _ROUNDING = 1e-12
 """A sum has canceled out if it is a smaller share than this of its absolute terms."""
 
 
-class CompactArrays(NamedTuple):
-    """Rows as kernels take them.
+class FeatureRows(NamedTuple):
+    """Features of hypotheses, as kernels take them.
 
     Attributes:
-        indptr: int64 ``[n_rows + 1]``.
-        indices: int32 ``[nnz]``, columns, ascending in a row.
-        data: float64 ``[nnz]``.
-        active: bool ``[n_columns]``; columns whose weights may change.
+        dense: float64 ``[n_rows, n_dense]``.
+        indptr: int64 ``[n_rows + 1]``; further features by row (CSR).
+        indices: int32; their columns, after the dense ones, ascending in a row.
+        data: float64.
     """
 
+    dense: NDArray[np.float64]
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
     data: NDArray[np.float64]
+
+
+class MaskedRows(NamedTuple):
+    """Rows, of which only some features differ.
+
+    Attributes:
+        rows: all features, which count in scores.
+        active: bool ``[n_columns]``; columns whose weights may change.
+    """
+
+    rows: FeatureRows
     active: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class CompactRows:
-    """Feature values of some hypotheses, compressed by row (CSR).
+    """Some hypotheses of a batch.
 
     Attributes:
-        columns: int64 ``[n_columns]``, ascending: all dense features, and the sparse ones of any of
-            the hypotheses.
-        indptr: int64 ``[n_rows + 1]``; row ``i`` is ``indptr[i]:indptr[i + 1]`` of the others.
-        indices: int32 ``[nnz]``, positions in ``columns``.
-        data: float64 ``[nnz]``.
+        columns: all dense features, and the sparse ones of any of the hypotheses.
+        rows: their features; column ``i`` is the feature ``columns[i]``.
     """
 
-    columns: NDArray[np.int64]
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    data: NDArray[np.float64]
+    columns: Columns
+    rows: FeatureRows
 
-    def scores(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the model scores ``w . h`` of all rows, float64 ``[n_rows]``.
+    def scores(self, weights: ColumnValues) -> Scores:
+        """Return the model scores ``w . h`` of all rows."""
+        return row_scores(self.rows, weights, 0, len(self.rows.dense))
 
-        ``weights`` is ``[n_columns]``. Products are summed in the order of the features, so that
-        equal rows tie exactly.
-        """
-        everything = np.ones(len(self.columns), dtype=np.bool_)
-        arrays = CompactArrays(self.indptr, self.indices, self.data, everything)
-        return row_scores(arrays, weights, 0, len(self.indptr) - 1)
+    def masked(self, active: FeatureMask) -> MaskedRows:
+        """Return the rows for kernels that move along differences."""
+        return MaskedRows(self.rows, active[self.columns])
 
-    def arrays(self, active: NDArray[np.bool_]) -> CompactArrays:
-        """Return the arrays for kernels; ``active`` is bool ``[n_features]``."""
-        return CompactArrays(self.indptr, self.indices, self.data, active[self.columns])
+    def combine(self, coefficients: Scores) -> ColumnValues:
+        """Return the sum of the rows times their coefficients."""
+        return _combine(self.rows, coefficients, len(self.columns))
 
-    def combine(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sum of the rows times their coefficients, float64 ``[n_columns]``."""
-        return _combine(self.indptr, self.indices, self.data, coefficients, len(self.columns))
-
-    def combine_exactly(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+    def combine_exactly(self, coefficients: Scores) -> ColumnValues:
         """Return the same, with exactly 0 where terms cancel out.
 
         Sums that overflow are kept, so that they become an error.
         """
-        sizes = replace(self, data=np.abs(self.data)).combine(np.abs(coefficients))
-        return clear_canceled(self.combine(coefficients), sizes)
+        dense, indptr, indices, data = self.rows
+        sizes = FeatureRows(np.abs(dense), indptr, indices, np.abs(data))
+        return clear_canceled(
+            self.combine(coefficients), _combine(sizes, np.abs(coefficients), len(self.columns))
+        )
 
 
 def clear_canceled(sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -89,14 +95,13 @@ def clear_canceled(sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDA
     return np.where(canceled, 0.0, sums)
 
 
-def drop_empty_sentences(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+def drop_empty_sentences(offsets: Offsets) -> Offsets:
     """Return the offsets of non-empty sentences, int64 ``[n_filled + 1]``."""
     kept = np.append(np.flatnonzero(np.diff(offsets) > 0), len(offsets) - 1)
-    found: NDArray[np.int64] = offsets[kept]
-    return found
+    return np.asarray(offsets[kept])
 
 
-def given_oracles(batch: Batch) -> NDArray[np.int64]:
+def given_oracles(batch: Batch) -> Offsets:
     """Return the given oracles of non-empty sentences, int64; -1 where none is given."""
     filled = np.diff(batch.offsets) > 0
     if batch.oracles is None:
@@ -108,29 +113,26 @@ def compact_rows(batch: Batch, rows: NDArray[np.int64]) -> CompactRows:
     """Return hypotheses of a batch over their own features.
 
     Args:
+        batch: the hypotheses.
         rows: int64 ``[n_rows]``, selected ones; any number of times, in any order.
     """
-    n_rows, n_dense = len(rows), batch.dense.shape[1]
-    dense = batch.dense[rows].astype(np.float64)
+    dense = batch.dense[rows].astype(np.float64, order="C")
+    n_dense = dense.shape[1]
     if batch.sparse is None:
-        indices = np.tile(np.arange(n_dense, dtype=np.int32), n_rows)
-        indptr = n_dense * np.arange(n_rows + 1)
-        return CompactRows(np.arange(n_dense), indptr, indices, dense.reshape(-1))
+        indptr, indices = np.zeros(len(rows) + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)
+        return CompactRows(np.arange(n_dense), FeatureRows(dense, indptr, indices, np.zeros(0)))
     sparse = batch.sparse.take(rows)
     used, places = np.unique(sparse.indices, return_inverse=True)
     order = _by_row_and_column(sparse, places)
-    widths = n_dense + np.diff(sparse.indptr)
-    indptr = np.append(0, np.cumsum(widths))
-    indices = np.empty(indptr[-1], dtype=np.int32)
-    data = np.empty(indptr[-1])
-    is_dense = np.zeros(indptr[-1], dtype=np.bool_)
-    is_dense[(indptr[:-1, None] + np.arange(n_dense)).reshape(-1)] = True
-    indices[is_dense] = np.tile(np.arange(n_dense, dtype=np.int32), n_rows)
-    data[is_dense] = dense.reshape(-1)
-    indices[~is_dense] = n_dense + places[order]
-    data[~is_dense] = sparse.data[order]
-    columns = np.concatenate([np.arange(n_dense), n_dense + used.astype(np.int64)])
-    return CompactRows(columns, indptr, indices, data)
+    return CompactRows(
+        np.concatenate([np.arange(n_dense), n_dense + used.astype(np.int64)]),
+        FeatureRows(
+            dense,
+            np.asarray(sparse.indptr, dtype=np.int64),
+            (n_dense + places[order]).astype(np.int32),
+            sparse.data[order].astype(np.float64),
+        ),
+    )
 
 
 def _by_row_and_column(sparse: SparseRows, places: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -145,31 +147,40 @@ def _by_row_and_column(sparse: SparseRows, places: NDArray[np.int64]) -> NDArray
 
 
 @kernel
+def row_score(features: FeatureRows, row: int, weights: NDArray[np.float64]) -> float:
+    """Return ``weights . h`` of one row."""
+    dense, indptr, indices, data = features
+    total = 0.0
+    for column in range(dense.shape[1]):
+        total += weights[column] * dense[row, column]
+    for entry in range(indptr[row], indptr[row + 1]):
+        total += weights[indices[entry]] * data[entry]
+    return total
+
+
+@kernel
 def row_scores(
-    features: CompactArrays, weights: NDArray[np.float64], start: int, end: int
+    features: FeatureRows, weights: NDArray[np.float64], start: int, end: int
 ) -> NDArray[np.float64]:
-    """Return ``w . h`` of the rows ``start:end``, float64 ``[end - start]``."""
+    """Return ``weights . h`` of the rows ``start:end``."""
     scores = np.empty(end - start)
     for row in range(start, end):
-        total = 0.0
-        for entry in range(features.indptr[row], features.indptr[row + 1]):
-            total += weights[features.indices[entry]] * features.data[entry]
-        scores[row - start] = total
+        scores[row - start] = row_score(features, row, weights)
     return scores
 
 
 @kernel
 def _combine(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    data: NDArray[np.float64],
-    coefficients: NDArray[np.float64],
-    n_columns: int,
+    features: FeatureRows, coefficients: NDArray[np.float64], n_columns: int
 ) -> NDArray[np.float64]:
+    dense, indptr, indices, data = features
     sums = np.zeros(n_columns)
     for row in range(len(coefficients)):
         share = coefficients[row]
+        # Most hypotheses of a pairwise loss have no coefficient.
         if share != 0.0:
+            for column in range(dense.shape[1]):
+                sums[column] += share * dense[row, column]
             for entry in range(indptr[row], indptr[row + 1]):
                 sums[indices[entry]] += share * data[entry]
     return sums
@@ -188,25 +199,31 @@ class RowDifference(NamedTuple):
 
 
 @kernel
-def difference(features: CompactArrays, one: int, other: int) -> RowDifference:
+def difference(features: MaskedRows, one: int, other: int) -> RowDifference:
     """Return row ``one`` minus row ``other``, over active features."""
-    left, left_end = features.indptr[one], features.indptr[one + 1]
-    right, right_end = features.indptr[other], features.indptr[other + 1]
-    room = left_end - left + right_end - right
+    dense, indptr, indices, data = features.rows
+    left, left_end = indptr[one], indptr[one + 1]
+    right, right_end = indptr[other], indptr[other + 1]
+    room = dense.shape[1] + left_end - left + right_end - right
     places, values, size = np.empty(room, dtype=np.int32), np.empty(room), 0
-    while left < left_end or right < right_end:
-        column_left = features.indices[left] if left < left_end else np.int32(2147483647)
-        column_right = features.indices[right] if right < right_end else np.int32(2147483647)
-        column = min(column_left, column_right)
-        value = 0.0
-        if column_left == column:
-            value += features.data[left]
-            left += 1
-        if column_right == column:
-            value -= features.data[right]
-            right += 1
+    for column in range(dense.shape[1]):
+        value = dense[one, column] - dense[other, column]
         if value != 0.0 and features.active[column]:
             places[size], values[size] = column, value
+            size += 1
+    while left < left_end or right < right_end:
+        column_left = indices[left] if left < left_end else np.int32(2147483647)
+        column_right = indices[right] if right < right_end else np.int32(2147483647)
+        lower = min(column_left, column_right)
+        value = 0.0
+        if column_left == lower:
+            value += data[left]
+            left += 1
+        if column_right == lower:
+            value -= data[right]
+            right += 1
+        if value != 0.0 and features.active[lower]:
+            places[size], values[size] = lower, value
             size += 1
     return RowDifference(places[:size], values[:size])
 

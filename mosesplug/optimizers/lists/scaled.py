@@ -17,8 +17,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.lists.oracle_pairs import ActiveFeatures, row_scores
-from mosesplug.optimizers.lists.rows import clear_canceled, compact_rows, drop_empty_sentences
+from mosesplug.optimizers.lists.rows import (
+    FeatureRows,
+    clear_canceled,
+    compact_rows,
+    drop_empty_sentences,
+    row_scores,
+)
 from mosesplug.optimizers.problem import Problem
 from mosesplug.tuning_set import TuningSet
 
@@ -40,7 +45,7 @@ class ScaledLists:
     """
 
     offsets: NDArray[np.int64]
-    features: ActiveFeatures
+    features: FeatureRows
     columns: NDArray[np.int64]
     units: Floats
     fixed_scores: Floats
@@ -57,7 +62,8 @@ class ScaledLists:
 
     def scores(self, weights: Floats) -> Floats:
         """Return ``w . h`` with weights in their units plus fixed scores, ``[n_hyps]``."""
-        return np.asarray(row_scores(self.features, weights) + self.fixed_scores)
+        scores = row_scores(self.features, weights, 0, len(self.features.dense))
+        return np.asarray(scores + self.fixed_scores)
 
     def combine(self, coefficients: Floats) -> Floats:
         """Return the sum of all rows times their coefficients, float64 ``[n_columns]``.
@@ -86,7 +92,7 @@ class ScaledLists:
         places = indptr[1:]
         return replace(
             self,
-            features=ActiveFeatures(
+            features=FeatureRows(
                 dense,
                 indptr + np.arange(n_hyps + 1),
                 np.insert(indices, places, width).astype(np.int32),
@@ -125,7 +131,7 @@ def scale_lists(problem: Problem, initial: Floats, scaling: Scaling) -> ScaledLi
     fixed -= np.repeat(fixed[offsets[:-1]], np.diff(offsets))
     return ScaledLists(
         offsets,
-        ActiveFeatures(dense, indptr, (indices + n_active).astype(np.int32), data),
+        FeatureRows(dense, indptr, (indices + n_active).astype(np.int32), data),
         np.concatenate([np.flatnonzero(is_dense), n_dense + sparse_columns]).astype(np.int64),
         units,
         fixed,
@@ -152,12 +158,11 @@ def _sparse_part(
     if tuning_set.sparse is None:
         none = np.zeros(0, dtype=np.int64)
         return np.zeros(tuning_set.n_hyps + 1, dtype=np.int64), none, np.zeros(0), none
-    rows = compact_rows(tuning_set, np.arange(tuning_set.n_hyps))
-    n_dense = tuning_set.space.n_dense
-    kept = rows.indices >= n_dense
-    columns = rows.columns[n_dense:] - n_dense
+    compact = compact_rows(tuning_set, np.arange(tuning_set.n_hyps))
+    n_dense, rows = tuning_set.space.n_dense, compact.rows
+    columns = compact.columns[n_dense:] - n_dense
     is_active = active[columns]
-    kept[kept] = is_active[rows.indices[kept] - n_dense]
+    kept = is_active[rows.indices - n_dense]
     indptr = np.concatenate([[0], np.cumsum(kept)])[rows.indptr].astype(np.int64)
     places = (np.cumsum(is_active) - 1)[rows.indices[kept] - n_dense]
     return indptr, places.astype(np.int64), rows.data[kept], columns[is_active]

@@ -291,9 +291,9 @@ def _count_misses(offsets: Offsets, oracles: OracleSets, scores: Scores) -> int:
 
 
 def _count_sentences(rows: CompactRows, chosen: NDArray[np.int64], batch: Batch) -> ColumnValues:
-    """Count the sentences that have each feature in a chosen row."""
+    """Count the sentences that have each sparse feature in a chosen row."""
     n_columns = len(rows.columns)
     sentence = np.searchsorted(batch.offsets, chosen, side="right") - 1
-    keys = np.repeat(sentence, np.diff(rows.indptr)) * n_columns + rows.indices
+    keys = np.repeat(sentence, np.diff(rows.rows.indptr)) * n_columns + rows.rows.indices
     places = np.unique(keys) % n_columns if len(keys) else keys
     return np.bincount(places, minlength=n_columns).astype(np.float64)

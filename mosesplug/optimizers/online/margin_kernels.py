@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from mosesplug.arrays import Choice, ColumnValues, Offsets, Scores, SentenceValues
 from mosesplug.kernels import inlined_kernel, kernel
 from mosesplug.optimizers.lists.rows import (
-    CompactArrays,
+    MaskedRows,
     add_difference,
     difference,
     difference_product,
@@ -84,14 +84,14 @@ class Walk(NamedTuple):
 
 
 @kernel
-def _begin(features: CompactArrays, task: MarginTask, walk: Walk, sentence: int) -> int:
+def _begin(features: MaskedRows, task: MarginTask, walk: Walk, sentence: int) -> int:
     """Score a sentence; return the row of its reference.
 
     It is the one that the task gives, the hope, or the oracle with the highest model score. Writes
     scores and spread to ``walk``.
     """
     start, end = task.offsets[sentence], task.offsets[sentence + 1]
-    scores = row_scores(features, walk.weights, start, end)
+    scores = row_scores(features.rows, walk.weights, start, end)
     walk.scores[start:end] = scores
     place = task.oracles[sentence] - start
     if place < 0:
@@ -113,7 +113,7 @@ def _begin(features: CompactArrays, task: MarginTask, walk: Walk, sentence: int)
 
 @kernel
 def _step(
-    features: CompactArrays,
+    features: MaskedRows,
     walk: Walk,
     reference: int,
     other: int,
@@ -125,8 +125,8 @@ def _step(
     along = difference(features, reference, other)
     # At the weights now: an earlier step for this sentence may have changed both scores.
     lead = (
-        row_scores(features, walk.weights, reference, reference + 1)[0]
-        - row_scores(features, walk.weights, other, other + 1)[0]
+        row_scores(features.rows, walk.weights, reference, reference + 1)[0]
+        - row_scores(features.rows, walk.weights, other, other + 1)[0]
     )
     missing, length = least - sign * lead, squared_norm(along)
     if not (missing > 0.0 and length > 0.0):
@@ -138,7 +138,7 @@ def _step(
 
 
 @kernel
-def step_to_margins(features: CompactArrays, task: MarginTask, walk: Walk) -> int:
+def step_to_margins(features: MaskedRows, task: MarginTask, walk: Walk) -> int:
     """Apply equations 61 and 62 of the survey; return the number of sentences with a loss."""
     for sentence in range(len(walk.losses)):
         reference = _begin(features, task, walk, sentence)
@@ -155,7 +155,7 @@ def step_to_margins(features: CompactArrays, task: MarginTask, walk: Walk) -> in
 
 
 @kernel
-def step_to_relative_margins(features: CompactArrays, task: MarginTask, walk: Walk) -> int:
+def step_to_relative_margins(features: MaskedRows, task: MarginTask, walk: Walk) -> int:
     """Take a step for the most violated constraint of each kind (Algorithm 2).
 
     Returns:
@@ -181,7 +181,7 @@ def step_to_relative_margins(features: CompactArrays, task: MarginTask, walk: Wa
 
 
 @kernel
-def _begin_bounded(features: CompactArrays, task: MarginTask, walk: Walk, sentence: int) -> int:
+def _begin_bounded(features: MaskedRows, task: MarginTask, walk: Walk, sentence: int) -> int:
     """Score a sentence and its loss; return the row of its reference."""
     reference = _begin(features, task, walk, sentence)
     start, end = task.offsets[sentence], task.offsets[sentence + 1]
@@ -191,7 +191,7 @@ def _begin_bounded(features: CompactArrays, task: MarginTask, walk: Walk, senten
 
 
 @kernel
-def solve_margins(features: CompactArrays, task: MarginTask, walk: Walk, together: int) -> int:
+def solve_margins(features: MaskedRows, task: MarginTask, walk: Walk, together: int) -> int:
     """Use all hypotheses as constraints, ``together`` sentences per quadratic program.
 
     Returns:
@@ -208,7 +208,7 @@ def solve_margins(features: CompactArrays, task: MarginTask, walk: Walk, togethe
 
 @inlined_kernel
 def _cut_margins(
-    features: CompactArrays, task: MarginTask, walk: Walk, first: int, references: Choice
+    features: MaskedRows, task: MarginTask, walk: Walk, first: int, references: Choice
 ) -> None:
     """Solve for several sentences, adding each one's worst constraint in each pass.
 
@@ -244,11 +244,11 @@ def _cut_margins(
 
 @kernel
 def _measure_violations(
-    features: CompactArrays, task: MarginTask, walk: Walk, sentence: int, reference: int
+    features: MaskedRows, task: MarginTask, walk: Walk, sentence: int, reference: int
 ) -> Scores:
     """Return each hypothesis' violation of its margin, negative if satisfied."""
     start, end = task.offsets[sentence], task.offsets[sentence + 1]
-    scores = row_scores(features, walk.weights, start, end)
+    scores = row_scores(features.rows, walk.weights, start, end)
     missing = np.empty(end - start)
     for place in range(end - start):
         margin = task.gains[reference] - task.gains[start + place]
@@ -257,7 +257,7 @@ def _measure_violations(
 
 
 @kernel
-def solve_relative_margins(features: CompactArrays, task: MarginTask, walk: Walk) -> int:
+def solve_relative_margins(features: MaskedRows, task: MarginTask, walk: Walk) -> int:
     """Collect constraints until no violation exceeds the slack (Algorithm 1).
 
     Returns:
@@ -272,7 +272,7 @@ def solve_relative_margins(features: CompactArrays, task: MarginTask, walk: Walk
 
 @inlined_kernel
 def _cut_bounded(
-    features: CompactArrays, task: MarginTask, walk: Walk, sentence: int, reference: int
+    features: MaskedRows, task: MarginTask, walk: Walk, sentence: int, reference: int
 ) -> int:
     """Add the most violated constraint and solve the set again until convergence.
 
@@ -316,7 +316,7 @@ def _cut_bounded(
         size += 1
         tolerance = 0.1 * task.tolerance
         solve(features, working, size, caps, tolerance, task.iterations, walk, weights, moved)
-        scores = row_scores(features, walk.weights, start, end)
+        scores = row_scores(features.rows, walk.weights, start, end)
         leads = scores[reference - start] - scores
     return int(np.count_nonzero(working.multipliers[:size]))
 
@@ -379,7 +379,7 @@ def with_room(working: WorkingSet, size: int, more: int) -> WorkingSet:
 
 @kernel
 def join(
-    features: CompactArrays,
+    features: MaskedRows,
     working: WorkingSet,
     size: int,
     group: int,
@@ -405,7 +405,7 @@ def join(
 
 @kernel
 def solve(
-    features: CompactArrays,
+    features: MaskedRows,
     working: WorkingSet,
     size: int,
     caps: NDArray[np.float64],

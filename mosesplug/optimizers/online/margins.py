@@ -53,7 +53,7 @@ from mosesplug.arrays import Choice, Scores
 from mosesplug.errors import UsageError
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.lists.rows import (
-    CompactArrays,
+    MaskedRows,
     compact_rows,
     difference,
     drop_empty_sentences,
@@ -303,7 +303,7 @@ def _pick_oracles(batch: Batch, gains: Scores, scores: Scores) -> Choice:
     return first_of_largest(batch.offsets, values)
 
 
-Solve = Callable[[CompactArrays, MarginTask, Walk], int]
+Solve = Callable[[MaskedRows, MarginTask, Walk], int]
 """Changes a walk to satisfy margins and returns the number of violated constraints."""
 
 
@@ -319,7 +319,7 @@ def mira_learner(options: MiraOptions) -> Learner:
         tolerance, hopes = options.solver_tolerance, options.choice == "hope-fear"
         return {"slack": slack, "tolerance": tolerance, "hopes": hopes}
 
-    def solve(features: CompactArrays, task: MarginTask, walk: Walk) -> int:
+    def solve(features: MaskedRows, task: MarginTask, walk: Walk) -> int:
         together = len(walk.losses) if options.constraints == "cutting-plane" else 1
         return solve_margins(features, task, walk, together)
 
@@ -384,7 +384,7 @@ def _margin_learner(
         task = MarginTask(offsets, gains, given_oracles(batch), **settings(batch, step))
         n_sentences = len(offsets) - 1
         walk = Walk.start(state.vectors["weights"][rows.columns], batch.n_hyps, n_sentences)
-        violations = solve(rows.arrays(step.active), task, walk)
+        violations = solve(rows.masked(step.active), task, walk)
         touched = np.flatnonzero(walk.total_step)
         divisor = max(1, n_sentences)
         report = {"loss": float(walk.losses.sum()) / divisor, "violations": float(violations)}
@@ -419,7 +419,7 @@ def arow_learner(options: ArowOptions) -> Learner:
         memory = {**costs.memory(step.metric), **state.memory}
         gains = costs.gains(batch, step.metric, memory, step.rng)
         rows = compact_rows(batch, np.arange(batch.n_hyps))
-        features = rows.arrays(step.active)
+        features = rows.masked(step.active)
         weights = state.vectors["weights"][rows.columns]
         variances = state.vectors["variances"][rows.columns]
         total_step, squares = np.zeros(len(weights)), np.zeros(len(weights))
@@ -427,7 +427,7 @@ def arow_learner(options: ArowOptions) -> Learner:
         ends = drop_empty_sentences(batch.offsets).tolist()
         for (start, end), oracle in zip(pairwise(ends), given_oracles(batch).tolist(), strict=True):
             own = slice(start, end)
-            scores[own] = row_scores(features, weights, start, end)
+            scores[own] = row_scores(features.rows, weights, start, end)
             hope = start + int(np.argmax(scores[own] + gains[own])) if oracle < 0 else oracle
             fear = start + int(np.argmax(scores[own] - gains[own]))
             loss = max(0.0, float(gains[hope] - gains[fear] - (scores[hope] - scores[fear])))

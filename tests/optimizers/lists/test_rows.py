@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -56,8 +58,8 @@ def test_against_a_matrix(batch: TuningSet, data: st.DataObject) -> None:
     full = matrix(batch)[chosen]
     assert (np.diff(rows.columns) > 0).all()
     assert set(np.flatnonzero(full.any(axis=0))) | {0, 1} <= set(rows.columns.tolist())
-    for start, end in zip(rows.indptr[:-1], rows.indptr[1:], strict=True):
-        assert (np.diff(rows.indices[start:end]) > 0).all()
+    for start, end in pairwise(rows.rows.indptr):
+        assert (np.diff(rows.rows.indices[start:end]) > 0).all()
     weights = np.arange(1.0, 3.0 + N_SPARSE)
     assert rows.scores(weights[rows.columns]) == pytest.approx(full @ weights)
     coefficients = np.arange(len(chosen)) - 2.0

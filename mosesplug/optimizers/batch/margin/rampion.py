@@ -37,7 +37,8 @@ from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.kernels import kernel
 from mosesplug.optimizers.batch.margin.options import GainOptions
 from mosesplug.optimizers.costs import first_of_largest
-from mosesplug.optimizers.lists.oracle_pairs import ActiveFeatures, add_difference, row_score
+from mosesplug.optimizers.lists.oracle_pairs import add_difference
+from mosesplug.optimizers.lists.rows import FeatureRows, row_score
 from mosesplug.optimizers.lists.scaled import ScaledLists, scale_lists
 from mosesplug.optimizers.problem import (
     Problem,
@@ -290,7 +291,7 @@ _TINY = 1e-100
 
 @kernel
 def take_ramp_steps(
-    features: ActiveFeatures,
+    features: FeatureRows,
     offsets: NDArray[np.int64],
     base: NDArray[np.float64],
     fixed: NDArray[np.int64],

@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 from mosesplug.kernels import kernel
 from mosesplug.optimizers.batch.fits import MarginFit
 from mosesplug.optimizers.lists.oracle_pairs import (
-    ActiveFeatures,
     add_difference,
     difference_score,
     difference_square,
 )
+from mosesplug.optimizers.lists.rows import FeatureRows
 from mosesplug.optimizers.lists.scaled import ScaledLists
 
 Floats = NDArray[np.float64]
@@ -213,7 +213,7 @@ class BestWeights:
 
 @kernel
 def _exchange_multipliers(
-    features: ActiveFeatures,
+    features: FeatureRows,
     members: NDArray[np.int64],
     offsets: NDArray[np.int64],
     references: NDArray[np.int64],

@@ -32,8 +32,8 @@ from numpy.typing import NDArray
 from mosesplug.arrays import Choice, ColumnValues, FeatureMask, Offsets, Scores
 from mosesplug.metrics.few_sentences import FewSentences
 from mosesplug.optimizers.costs import first_of_largest
-from mosesplug.optimizers.lists.oracle_pairs import ActiveFeatures, OraclePairs, count_violations
-from mosesplug.optimizers.lists.rows import CompactRows, compact_rows
+from mosesplug.optimizers.lists.oracle_pairs import OraclePairs, count_violations
+from mosesplug.optimizers.lists.rows import CompactRows, FeatureRows, compact_rows
 from mosesplug.optimizers.losses import SOFTMAX
 from mosesplug.optimizers.online import ball
 from mosesplug.optimizers.online.algorithms import online_algorithm
@@ -212,22 +212,23 @@ def _compare_pairs(
     if options.margin == "cost" and view.gains is not None:
         leads -= view.gains
         leads[view.oracles] += 1.0
-    batch, rows, active = view.batch, view.rows, view.active
-    n_dense, base = batch.dense.shape[1], leads
+    batch, active = view.batch, view.active
+    dense, indptr, indices, data = view.rows.rows
+    base = leads
     if not active.all():
-        base = leads + rows.scores(np.where(active, 0.0, view.weights))
-    kept = (rows.indices >= n_dense) & active[rows.indices]
+        base = leads + view.rows.scores(np.where(active, 0.0, view.weights))
+    kept = active[indices]
     pairs = OraclePairs(
         offsets=np.array(batch.offsets, dtype=np.int64),
         oracles=np.array(view.oracles, dtype=np.int64),
         oracle_offsets=np.array(view.oracle_offsets, dtype=np.int64),
         is_oracle=view.is_good,
         base=base,
-        features=ActiveFeatures(
-            dense=np.where(active[:n_dense], batch.dense, 0.0).astype(np.float64),
-            indptr=np.concatenate([[0], np.cumsum(kept)])[rows.indptr],
-            indices=rows.indices[kept],
-            data=rows.data[kept],
+        features=FeatureRows(
+            dense=np.where(active[: dense.shape[1]], dense, 0.0),
+            indptr=np.concatenate([[0], np.cumsum(kept)])[indptr],
+            indices=indices[kept],
+            data=data[kept],
         ),
     )
     coefficients, scores = np.empty(batch.n_hyps), view.scores + leads

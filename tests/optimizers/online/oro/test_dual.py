@@ -9,7 +9,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from mosesplug.optimizers.lists.oracle_pairs import ActiveFeatures, OraclePairs, count_violations
+from mosesplug.optimizers.lists.oracle_pairs import OraclePairs, count_violations
+from mosesplug.optimizers.lists.rows import FeatureRows
 from mosesplug.optimizers.online.oro.dual import (
     renormalize,
     shuffle,
@@ -113,7 +114,7 @@ def random_pairs(
     matrix = rng.standard_normal((n_hyps, n_dense + n_sparse))
     matrix[:, n_dense:] *= rng.random((n_hyps, n_sparse)) < 0.4
     rows, columns = np.nonzero(matrix[:, n_dense:])
-    features = ActiveFeatures(
+    features = FeatureRows(
         np.ascontiguousarray(matrix[:, :n_dense]),
         np.searchsorted(rows, np.arange(n_hyps + 1)),
         (columns + n_dense).astype(np.int32),
@@ -182,7 +183,7 @@ def test_the_exact_solution_of_many_pairs_leaves_nothing_to_gain() -> None:
     is_oracle[oracles] = True
     dense = rng.standard_normal((n_hyps, 6)) * np.array([8.0, 4.0, 1.0, 1.0, 0.1, 3.0])
     none = np.zeros(n_hyps + 1, dtype=np.int64)
-    features = ActiveFeatures(dense, none, np.zeros(0, dtype=np.int32), np.zeros(0))
+    features = FeatureRows(dense, none, np.zeros(0, dtype=np.int32), np.zeros(0))
     pairs = OraclePairs(
         offsets, oracles, np.arange(0, 25, 4), is_oracle, np.zeros(n_hyps), features
     )
@@ -208,7 +209,7 @@ def test_pairs_without_a_difference_do_not_count() -> None:
         np.array([0, 1]),
         np.array([True, False, False]),
         np.zeros(3),
-        ActiveFeatures(dense, none, np.zeros(0, dtype=np.int32), np.zeros(0)),
+        FeatureRows(dense, none, np.zeros(0, dtype=np.int32), np.zeros(0)),
     )
     rng = np.random.default_rng(0)
     found, total = solve_pairs_in_box(pairs, np.zeros(3), np.zeros(2), 0.2, 0.0, 10, rng)
