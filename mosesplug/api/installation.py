@@ -400,7 +400,7 @@ def _write_extractor_files(directory: Path) -> tuple[list[Path], list[Path]]:
     """Write features and statistics of two n-best lists, one after the other."""
     from mosesplug.moses_tools.distinct_lists import read_distinct
     from mosesplug.moses_tools.extraction import extract as merge_lists
-    from mosesplug.moses_tools.extraction import score_lists, write_extracted
+    from mosesplug.moses_tools.extraction import write_extracted
     from mosesplug.moses_tools.extractor_files import read_iteration
     from mosesplug.moses_tools.scoring import Scorer
 
@@ -411,7 +411,7 @@ def _write_extractor_files(directory: Path) -> tuple[list[Path], list[Path]]:
     for number, path in enumerate(lists):
         pairs = zip(features, scores, strict=True)
         earlier = [read_iteration(*pair, threads=1) for pair in pairs]
-        merged, _ = merge_lists(earlier, score_lists(read_distinct([path]), scorer, threads=1))
+        merged, _ = merge_lists(earlier, read_distinct([path]), scorer, threads=1)
         features.append(directory / f"run{number}.features.dat")
         scores.append(directory / f"run{number}.scores.dat")
         write_extracted(merged, features[-1], scores[-1])

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
 
-__all__ = ["CRand", "SentenceOrders"]
-
 _DEGREE = 31
 _SEPARATION = 3
 _WARM_UP = 310

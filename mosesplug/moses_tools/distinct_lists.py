@@ -22,8 +22,6 @@ from mosesplug.ahead import ReadAhead
 from mosesplug.moses_tools.known_lines import KnownLines, NumberedLines
 from mosesplug.moses_tools.plain_lines import parse_plain_lines
 
-__all__ = ["DistinctBlock", "read_distinct"]
-
 FEW_BYTES = 1 << 20
 """Size of files, mostly compressed, up to which kernels take more time than they save."""
 

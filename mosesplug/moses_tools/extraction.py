@@ -7,9 +7,7 @@ sentence replaces each removed one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,69 +34,41 @@ from mosesplug.moses_tools.extractor_files import (
 )
 from mosesplug.moses_tools.scoring import Scorer
 
-__all__ = [
-    "Occurrences",
-    "ScoredBlock",
-    "extract",
-    "find_occurrences",
-    "remove_duplicates",
-    "score_lists",
-    "score_n_best_list",
-    "write_extracted",
-]
-
-
-class ScoredBlock(NamedTuple):
-    """A block of lines of one of several n-best lists, with statistics.
-
-    Attributes:
-        new: the lines that appear here first; None if all appeared before.
-        rows: int64 ``[n]``; for each line of the block, its number among all distinct lines.
-    """
-
-    new: Iteration | None
-    rows: NDArray[np.int64]
-
-
-def score_lists(
-    blocks: Iterable[DistinctBlock], scorer: Scorer, *, threads: int = 2
-) -> Iterator[ScoredBlock]:
-    """Yield blocks with their statistics; each distinct line is scored once.
-
-    Raises:
-        FormatError, DataError, DecoderError: see ``score_n_best_list``.
-    """
-    for block in blocks:
-        new = None if block.new is None else score_n_best_list(block.new, scorer, threads=threads)
-        yield ScoredBlock(new, block.rows)
-
 
 def extract(
-    earlier: Sequence[Iteration], blocks: Iterable[ScoredBlock], *, with_duplicates: bool = False
+    earlier: Sequence[Iteration],
+    blocks: Iterable[DistinctBlock],
+    scorer: Scorer | None,
+    *,
+    with_duplicates: bool = False,
+    threads: int = 2,
 ) -> tuple[MergedIterations, int]:
     """Merge lists with earlier iterations; also return how many hypotheses were read.
 
     Args:
         earlier: the files of earlier iterations.
-        blocks: the n-best lists, one after the other; at least one if there are no files.
+        blocks: the n-best lists, one after the other; at least one if there are no files. Each
+            distinct line is scored once.
+        scorer: computes the statistics; None if there are no lists.
         with_duplicates: whether duplicates stay.
+        threads: number of threads for scoring.
 
     Raises:
         DataError: the iterations do not match each other.
-        FormatError, DecoderError: as ``blocks`` raises them.
+        FormatError, DecoderError: as ``blocks`` raises them, and ``score_n_best_list``.
     """
     iterations = list(earlier)
     n_before = sum(len(iteration.features.dense) for iteration in iterations)
     parts = [np.arange(n_before)]
-    for block in blocks:
+    for block in blocks if scorer is not None else ():
         parts.append(n_before + block.rows)
         if block.new is not None:
-            iterations.append(block.new)
+            iterations.append(score_n_best_list(block.new, scorer, threads=threads))
     rows, merged = np.concatenate(parts), merge(iterations)
-    found = find_occurrences(merged, iterations, rows)
-    if with_duplicates:
-        return merged.take(found.rows, found.offsets), len(rows)
-    return remove_duplicates(merged, found), len(rows)
+    kept, offsets = find_occurrences(merged, iterations, rows)
+    if not with_duplicates:
+        kept, offsets = remove_duplicates(merged, kept, offsets)
+    return merged.take(kept, offsets), len(rows)
 
 
 def score_n_best_list(block: NBestList, scorer: Scorer, *, threads: int = 2) -> Iteration:
@@ -136,28 +106,19 @@ def score_n_best_list(block: NBestList, scorer: Scorer, *, threads: int = 2) -> 
     return Iteration(features, scores, block.path, block.path)
 
 
-@dataclass(frozen=True)
-class Occurrences:
-    """Hypotheses of several lists in the order of Moses, by rows that are read once.
-
-    Attributes:
-        rows: int64 ``[n]``; the row of each hypothesis in merged lists.
-        offsets: int64 ``[n_sentences + 1]``; hypotheses of each sentence.
-    """
-
-    rows: NDArray[np.int64]
-    offsets: NDArray[np.int64]
-
-
 def find_occurrences(
     merged: MergedIterations, iterations: Sequence[Iteration], rows: NDArray[np.int64]
-) -> Occurrences:
-    """Return the hypotheses of all lists by sentence.
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the hypotheses of all lists by sentence, in the order of Moses.
 
     Args:
         merged: the merged iterations.
         iterations: the distinct hypotheses of each list.
         rows: int64 ``[n]``; the row of each hypothesis in the iterations, one after the other.
+
+    Returns:
+        int64 ``[n]``, the row of each hypothesis in merged lists; int64 ``[n_sentences + 1]``,
+        where the hypotheses of each sentence start.
     """
     _, _, order = order_by_sentence([iteration.features for iteration in iterations])
     places = np.empty_like(order)
@@ -166,22 +127,24 @@ def find_occurrences(
     of_hypothesis = places[rows]
     counts = np.bincount(sentences[of_hypothesis], minlength=len(merged.sentence_ids))
     by_sentence = np.argsort(sentences[of_hypothesis], kind="stable")
-    return Occurrences(of_hypothesis[by_sentence], np.cumsum([0, *counts.tolist()]))
+    return of_hypothesis[by_sentence], np.cumsum([0, *counts.tolist()])
 
 
-def remove_duplicates(merged: MergedIterations, found: Occurrences) -> MergedIterations:
-    """Return the rows that Moses' ``extractor`` keeps, in its order.
+def remove_duplicates(
+    merged: MergedIterations, rows: NDArray[np.int64], offsets: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows that Moses' ``extractor`` keeps, in its order, and their offsets.
 
     Sparse features are not compared: if rows differ only in these, the first is kept. The last row
     of the sentence replaces each duplicate, and is checked next.
     """
-    equal = find_first_equal_rows(merged, merged.stats, sparse=False)[found.rows]
+    equal = find_first_equal_rows(merged, merged.stats, sparse=False)[rows]
     order = np.arange(len(equal))
-    counts = np.diff(found.offsets)
-    select_rows(equal, found.offsets, np.zeros(len(merged.dense), dtype=np.bool_), order, counts)
-    offsets = np.cumsum([0, *counts.tolist()])
-    kept = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - found.offsets[:-1], counts)
-    return merged.take(found.rows[order[kept]], offsets)
+    counts = np.diff(offsets)
+    select_rows(equal, offsets, np.zeros(len(merged.dense), dtype=np.bool_), order, counts)
+    kept_offsets = np.cumsum([0, *counts.tolist()])
+    kept = np.arange(kept_offsets[-1]) - np.repeat(kept_offsets[:-1] - offsets[:-1], counts)
+    return rows[order[kept]], kept_offsets
 
 
 @lean_kernel

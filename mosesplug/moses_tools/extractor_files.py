@@ -26,21 +26,6 @@ from mosesplug.tuning_set import SparseRows, TuningSet
 if TYPE_CHECKING:  # processes that only read files start sooner
     from mosesplug.metrics import Metric
 
-__all__ = [
-    "DistinctBy",
-    "ExtractorSet",
-    "Iteration",
-    "MergedIterations",
-    "find_first_equal_rows",
-    "join",
-    "load_extractor_files",
-    "merge",
-    "order_by_sentence",
-    "pair_files",
-    "read_iteration",
-    "require_metric",
-]
-
 Statistics = NDArray[np.int32] | NDArray[np.float32]
 
 DistinctBy = Literal["features and statistics", "features", "nothing"]

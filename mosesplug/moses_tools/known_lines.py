@@ -15,8 +15,6 @@ from formats.words import Bytes, Words, view_words
 from mosesplug.kernels import lean_kernel
 from mosesplug.tokens import are_equal, hash_range
 
-__all__ = ["KnownLines", "NumberedLines"]
-
 _N_CHAINS = 1 << 20
 _CHAINS_PER_SENTENCE = 512
 _TOP = np.uint64(64 - 9)  # shifts a hash to the number of one of these

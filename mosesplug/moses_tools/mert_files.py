@@ -18,8 +18,6 @@ from mosesplug.optimizers import Problem, Solution
 from mosesplug.optimizers.problem import normalize
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["average_solutions", "read_starts", "remove_sparse", "select_weights", "split_problem"]
-
 FACTOR = "SparseFactor"
 """The dense feature that holds the score of the sparse features."""
 

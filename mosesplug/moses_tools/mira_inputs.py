@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from mosesplug.moses_tools.extractor_files import ExtractorSet
     from mosesplug.tuning_set import TuningSet
 
-__all__ = ["HypergraphInput", "add_start", "read_graphs"]
-
 
 def add_start(files: ExtractorSet, start: WeightFile) -> tuple[TuningSet, NDArray[np.float64]]:
     """Return the hypotheses and the starting weights.

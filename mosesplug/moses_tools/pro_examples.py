@@ -17,8 +17,6 @@ from mosesplug.optimizers.batch.ranking.pairs import (
 )
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["sample_examples"]
-
 _SMALLEST = 1e-5
 """Feature differences up to this absolute value are left out."""
 

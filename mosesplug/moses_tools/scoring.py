@@ -24,8 +24,6 @@ from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.metrics.interpolated import InterpolatedMetric
 from mosesplug.scratch import ScratchDirectory
 
-__all__ = ["Scorer", "filter_lines"]
-
 
 def filter_lines(command: str, lines: Sequence[bytes]) -> list[bytes]:
     """Pass lines through a command and return its output lines.

@@ -62,7 +62,8 @@ def test_duplicates_leave_in_moses_order(blocks: list[tuple[int, list[tuple[int,
     n_rows = sum(len(block) for _, block in blocks)
     iterations = [iteration(blocks)]
     merged = merge(iterations)
-    found = remove_duplicates(merged, find_occurrences(merged, iterations, np.arange(n_rows)))
+    occurrences = find_occurrences(merged, iterations, np.arange(n_rows))
+    found = merged.take(*remove_duplicates(merged, *occurrences))
     at = 0
     for i, sentence in enumerate(found.sentence_ids.tolist()):
         rows = [row for owner, block in blocks if owner == sentence for row in block]
@@ -85,10 +86,10 @@ def test_a_row_that_occurs_again_is_a_duplicate() -> None:
     """Rows of three lists, of which the second repeats a row of the first, and the third both."""
     iterations = [iteration([(4, [(1, 0), (2, 0)]), (6, [(1, 0)])]), iteration([(4, [(3, 0)])])]
     merged = merge(iterations)
-    occurrences = find_occurrences(merged, iterations, np.array([0, 1, 2, 1, 3, 0, 3, 2]))
-    assert occurrences.rows.tolist() == [0, 1, 1, 2, 0, 2, 3, 3]
-    assert occurrences.offsets.tolist() == [0, 6, 8]
-    found = remove_duplicates(merged, occurrences)
+    kept, offsets = find_occurrences(merged, iterations, np.array([0, 1, 2, 1, 3, 0, 3, 2]))
+    assert kept.tolist() == [0, 1, 1, 2, 0, 2, 3, 3]
+    assert offsets.tolist() == [0, 6, 8]
+    found = merged.take(*remove_duplicates(merged, kept, offsets))
     rows = [(1, 0), (2, 0), (2, 0), (3, 0), (1, 0), (3, 0)]
     assert found.dense[:3, 0].tolist() == [rows[k][0] for k in moses_order(rows)]
     assert (found.dense[3:].tolist(), found.offsets.tolist()) == ([[1]], [0, 3, 4])

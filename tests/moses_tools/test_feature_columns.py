@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from formats.nbest import fields
 from formats.nbest.entry import Layout
 from formats.words import PAD, pad_with_newlines
-from mosesplug.moses_tools.feature_columns import parse_columns
+from mosesplug.moses_tools.plain_lines import parse_columns
 
 LAYOUT = Layout(True, (("LM0", 1), ("TM0", 2)))
 

@@ -48,11 +48,7 @@ class Style(Enum):
 
 
 def parse_real(text: str) -> float:
-    """Parse a finite number.
-
-    Raises:
-        ValueError: the text is not a finite number.
-    """
+    """Parse a finite number."""
     try:
         value = float(text)
     except ValueError:
@@ -91,7 +87,6 @@ class ProgramArguments:
     An option with a tuple of texts may be repeated.
 
     Attributes:
-        others: the positional arguments.
         given: ``(long name, value)`` of the options on the command line, in their order.
     """
 
@@ -108,9 +103,7 @@ class Program(Generic[Parsed]):
     """A program and its command line.
 
     Attributes:
-        name: the program's name.
         summary: one sentence for ``--help``.
-        cls: declares the options.
         style: the convention for parsing the command line.
         others: the placeholder of the positional arguments in ``--help``; empty if the program
             takes none.
@@ -136,9 +129,6 @@ class Program(Generic[Parsed]):
 
     def parse(self, words: Sequence[str]) -> Parsed:
         """Parse a command line.
-
-        Args:
-            words: the arguments after the program's name.
 
         Raises:
             UsageError: an option is unknown or ambiguous, or its value is missing or invalid.
@@ -194,8 +184,6 @@ def run(
     """Parse the command line, call the action and exit; print an error as one line.
 
     Args:
-        program: the program whose command line is parsed.
-        action: does the program's work.
         words: the arguments after the program's name; None for those of this process.
     """
 

@@ -80,12 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def evaluate(arguments: EvaluatorOptions) -> None:
-    """Score every file with every metric.
-
-    Raises:
-        UsageError: the arguments contradict each other.
-        FormatError, DataError: a file cannot be used.
-    """
+    """Score every file with every metric."""
     references, candidates, lists = map(
         split_names, (arguments.reference, arguments.candidate, arguments.nbest)
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -14,7 +14,6 @@ from mosesplug.errors import DataError, UsageError
 from mosesplug.options import Opt
 
 if TYPE_CHECKING:
-    from mosesplug.moses_tools.extraction import ScoredBlock
     from mosesplug.moses_tools.extractor_files import Iteration
 
 
@@ -69,12 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def write_features_and_statistics(arguments: ExtractorOptions) -> None:
-    """Score n-best lists, merge them with earlier files, and write the result.
-
-    Raises:
-        UsageError: the arguments contradict each other.
-        FormatError, DataError: a file cannot be used.
-    """
+    """Score n-best lists, merge them with earlier files, and write the result."""
     lists, references = split_names(arguments.nbest), split_names(arguments.reference)
     before = split_names(arguments.prev_ffile)
     scores_before = split_names(arguments.prev_scfile)
@@ -99,11 +93,11 @@ def write_features_and_statistics(arguments: ExtractorOptions) -> None:
 
     keep_freed_memory()
     with ReadAhead(read_distinct(lists), 4) as ahead:
-        from mosesplug.moses_tools.extraction import extract, score_lists, write_extracted
+        from mosesplug.moses_tools.extraction import extract, write_extracted
         from mosesplug.moses_tools.scoring import Scorer
 
         earlier = _read_earlier(arguments, before, scores_before)
-        blocks: Iterable[ScoredBlock] = ()
+        scorer = None
         if lists:
             scorer = Scorer.load(
                 arguments.sctype,
@@ -112,8 +106,13 @@ def write_features_and_statistics(arguments: ExtractorOptions) -> None:
                 factors=arguments.factors or "",
                 filter_command=arguments.filter or "",
             )
-            blocks = score_lists(ahead, scorer, threads=usable_cores())
-        merged, n_read = extract(earlier, blocks, with_duplicates=arguments.allow_duplicates)
+        merged, n_read = extract(
+            earlier,
+            ahead,
+            scorer,
+            with_duplicates=arguments.allow_duplicates,
+            threads=usable_cores(),
+        )
     write_extracted(merged, arguments.ffile, arguments.scfile, binary=arguments.binary)
     if (arguments.verbose or 0) > 0:
         print(

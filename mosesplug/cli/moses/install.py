@@ -121,11 +121,9 @@ def write_launchers(directory: Path, *, force: bool = False, peer: Peer = "moses
     Args:
         directory: the directory for the launchers; created if missing.
         force: replace files of these names that mosesplug did not write.
-        peer: the toolkit whose programs are replaced.
 
     Raises:
         UsageError: a file or directory is in the way, or there is no such toolkit.
-        OSError: the directory cannot be written.
     """
     launchers = find_toolkit(peer).launchers
     _check(directory, force, launchers)

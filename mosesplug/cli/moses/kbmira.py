@@ -162,9 +162,7 @@ class _Task:
     """A learner on n-best lists or search graphs, with the facts for its output.
 
     Attributes:
-        learner: the MIRA learner.
         orders: yields the order of the sentences in each epoch.
-        n_dense: number of dense features.
         sparse: names of the sparse features.
         named: whether dense weights were given by name.
     """

@@ -36,8 +36,6 @@ class Display:
         """Store the learner and the output streams.
 
         Args:
-            learner: learns from the sentences.
-            n_dense: number of dense features.
             named: whether dense weights were given by name. Moses then adds ``n_dense`` once more
                 to the numbers of sparse features.
             updates: stream for the updates, or None.

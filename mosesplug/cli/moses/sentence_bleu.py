@@ -41,12 +41,7 @@ def main_nbest(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def score_lines(arguments: ProgramArguments) -> None:
-    """Print the score of each line.
-
-    Raises:
-        UsageError: no reference is given.
-        DataError: there are more lines than references.
-    """
+    """Print the score of each line."""
     _check(arguments)
     lines = _input()
     _print_scores(arguments, lines, list(range(len(lines))))
@@ -56,7 +51,6 @@ def score_list(arguments: ProgramArguments) -> None:
     """Print the score of each hypothesis.
 
     Raises:
-        UsageError: no reference is given.
         DataError: a line does not belong to an n-best list, or sentences are missing.
     """
     _check(arguments)
