@@ -55,6 +55,11 @@ def plugin_names(group: str, built_in: Collection[str] = ()) -> list[str]:
     return sorted({each.name for each in list_plugins(group)} - set(built_in))
 
 
+def bundled_names(group: str) -> list[str]:
+    """Return the sorted names that mosesplug's own extras register."""
+    return [entry.name for entry in list_plugins(group) if entry.is_bundled]
+
+
 def load_plugins(
     group: str,
     kind: type[T],

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from mosesplug.cli.main import main
-from mosesplug.optimizers.batch.direct.decoding import PointDecoder
+from mosesplug.extras.optimizers.decoding import PointDecoder
 from mosesplug.optimizers.oracles import corpus_oracles, sentence_oracles
 from mosesplug.optimizers.problem import Problem
 from mosesplug.results.choices.oracles import find_oracle

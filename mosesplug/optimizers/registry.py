@@ -1,6 +1,6 @@
 """All optimizers by name. To add one, write its module and add one line here.
 
-Other packages add theirs by entry points of the group ``mosesplug.algorithms``.
+Other packages, and ``mosesplug.extras``, add theirs by entry points of ``mosesplug.algorithms``.
 
 The command line, the conformance tests and the benchmarks take their algorithms from here. A module
 is imported only when one of its algorithms is requested, so that a program that runs one algorithm
@@ -32,7 +32,7 @@ from mosesplug.optimizers.problem import (
     no_progress,
 )
 from mosesplug.options import options_by_field
-from mosesplug.plugins import ALGORITHMS, load_plugin, load_plugins, plugin_names
+from mosesplug.plugins import ALGORITHMS, bundled_names, load_plugin, load_plugins, plugin_names
 
 if TYPE_CHECKING:
     from mosesplug.metrics.protocol import Metric
@@ -265,8 +265,6 @@ _MODULES = {
     "pro+mert": "batch.ranking.pro",
     "rank-all": "batch.ranking.rank_all",
     "cross-entropy": "batch.ranking.cross_entropy",
-    "pareto": "batch.ranking.pareto",
-    "summary-mert": "batch.ranking.summary_mert",
     "softmax": "batch.expected.softmax",
     "risk": "batch.expected.risk",
     "linear-bleu": "batch.expected.risk",
@@ -275,9 +273,6 @@ _MODULES = {
     "cutting-plane": "batch.margin.margin",
     "rampion": "batch.margin.rampion",
     "mse": "batch.margin.regression",
-    "nelder-mead": "batch.direct.nelder_mead",
-    "pso": "batch.direct.swarm",
-    "xbleu-mert": "batch.direct.xbleu_mert",
     "perceptron": "online.margins",
     "mira": "online.margins",
     "arow": "online.margins",
@@ -330,8 +325,8 @@ def algorithms() -> Mapping[str, Algorithm]:
 
 
 def built_in_algorithms() -> tuple[str, ...]:
-    """Return the names of all optimizers without those of plug-ins."""
-    return tuple(_MODULES)
+    """Return the names of all optimizers without those of other packages."""
+    return (*_MODULES, *bundled_names(ALGORITHMS))
 
 
 def algorithm(name: str) -> Algorithm:

@@ -28,7 +28,10 @@ def list_algorithms(options: Algorithms) -> None:
         elif not options.all:
             _print_recommended(len(known))
         elif current_layout() is TableLayout.TEXT:
-            print("\n".join(_table(list(known.values()))))
+            # Extras come last in the registry, but here with their family.
+            families = list(dict.fromkeys(each.family for each in known.values()))
+            rows = sorted(known.values(), key=lambda row: families.index(row.family))
+            print("\n".join(_table(rows)))
         else:
             _print_all(known.values())
         return

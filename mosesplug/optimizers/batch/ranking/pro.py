@@ -24,7 +24,7 @@ from mosesplug.optimizers.batch.ranking.classifiers import (
 )
 from mosesplug.optimizers.batch.ranking.constraints import ConstraintOptions
 from mosesplug.optimizers.batch.ranking.pairs import PairSampling, sample_pairs
-from mosesplug.optimizers.batch.ranking.summary_mert import Summaries
+from mosesplug.optimizers.batch.ranking.summaries import Summaries
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from mosesplug.errors import OptimizerError, UsageError
-from mosesplug.optimizers.batch.ranking.pro import ProOptions
-from mosesplug.optimizers.batch.ranking.summary_mert import (
+from mosesplug.extras.optimizers.summary_mert import (
     Summaries,
     SummaryMertOptions,
     group_names,
 )
+from mosesplug.optimizers.batch.ranking.pro import ProOptions
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.optimizers.registry import algorithm
 from tests.optimizers.batch.ranking.test_pro import planted_sparse

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mosesplug.errors import UsageError
-from mosesplug.optimizers.batch.direct.xbleu_mert import XbleuMertOptions
+from mosesplug.extras.optimizers.xbleu_mert import XbleuMertOptions
 from mosesplug.optimizers.line_search.regularized import Regularizer
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.optimizers.registry import algorithm

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mosesplug.errors import UsageError
-from mosesplug.optimizers.batch.direct.swarm import PsoOptions, Swarm, project_to_sphere
+from mosesplug.extras.optimizers.swarm import PsoOptions, Swarm, project_to_sphere
 from mosesplug.optimizers.problem import corpus_score
 from mosesplug.optimizers.registry import algorithm
 from tests.optimizers.problems import planted

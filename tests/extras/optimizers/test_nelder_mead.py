@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.batch.direct.nelder_mead import NelderMeadOptions
+from mosesplug.extras.optimizers.nelder_mead import NelderMeadOptions
 from mosesplug.optimizers.problem import corpus_score
 from mosesplug.optimizers.registry import algorithm
 from tests.optimizers.problems import planted

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from mosesplug.optimizers.batch.direct.simplex import (
+from mosesplug.extras.optimizers.simplex import (
     ARMIJO_FIRST,
     ARMIJO_SHARE,
     ARMIJO_SHORTER,

@@ -15,8 +15,8 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.batch.direct.decoding import PointDecoder
-from mosesplug.optimizers.batch.direct.simplex import (
+from mosesplug.extras.optimizers.decoding import PointDecoder
+from mosesplug.extras.optimizers.simplex import (
     SimplexResult,
     SimplexSettings,
     run_together,
@@ -145,16 +145,14 @@ def _history(found: list[SimplexResult]) -> tuple[Mapping[str, object], ...]:
     )
 
 
-ALGORITHMS = (
-    Algorithm(
-        name="nelder-mead",
-        summary="Search with a downhill simplex on the metric.",
-        source="Zens et al. 2007",
-        family="direct search",
-        options=NelderMeadOptions,
-        optimize=nelder_mead,
-        restarts=True,
-        tunes_sparse=False,
-        keeps_bounds=True,
-    ),
+NELDER_MEAD = Algorithm(
+    name="nelder-mead",
+    summary="Search with a downhill simplex on the metric.",
+    source="Zens et al. 2007",
+    family="direct search",
+    options=NelderMeadOptions,
+    optimize=nelder_mead,
+    restarts=True,
+    tunes_sparse=False,
+    keeps_bounds=True,
 )

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mosesplug.optimizers.batch.direct.decoding import PointDecoder
+from mosesplug.extras.optimizers.decoding import PointDecoder
 from mosesplug.optimizers.problem import corpus_score
 from tests.optimizers.problems import planted, space_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mosesplug.optimizers.batch.direct.xbleu_mert import DirectionSpace
+from mosesplug.extras.optimizers.xbleu_mert import DirectionSpace
 from mosesplug.optimizers.problem import corpus_score
 from tests.optimizers.problems import planted_bleu, space_of
 

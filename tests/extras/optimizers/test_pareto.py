@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from mosesplug.errors import OptimizerError
+from mosesplug.extras.optimizers.pareto import ParetoOptions, pareto_fronts
 from mosesplug.metrics.interpolated import InterpolatedMetric
-from mosesplug.optimizers.batch.ranking.pareto import ParetoOptions, pareto_fronts
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.optimizers.registry import algorithm
 from tests.optimizers.batch.ranking.test_pro import cosine

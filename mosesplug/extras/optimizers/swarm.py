@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
-from mosesplug.optimizers.batch.direct.decoding import PointDecoder
+from mosesplug.extras.optimizers.decoding import PointDecoder
 from mosesplug.optimizers.batch.searches import choose_best, make_solution, starting_points
 from mosesplug.optimizers.line_search.lists import line_space
 from mosesplug.optimizers.problem import (
@@ -221,16 +221,14 @@ def _step(move: int, swarm: Swarm) -> Mapping[str, object]:
     }
 
 
-ALGORITHMS = (
-    Algorithm(
-        name="pso",
-        summary="Search with a particle swarm on the metric.",
-        source="Suzuki et al. 2011",
-        family="direct search",
-        options=PsoOptions,
-        optimize=pso,
-        restarts=True,
-        tunes_sparse=False,
-        keeps_bounds=True,
-    ),
+PSO = Algorithm(
+    name="pso",
+    summary="Search with a particle swarm on the metric.",
+    source="Suzuki et al. 2011",
+    family="direct search",
+    options=PsoOptions,
+    optimize=pso,
+    restarts=True,
+    tunes_sparse=False,
+    keeps_bounds=True,
 )

@@ -336,15 +336,13 @@ def _history(task: _Task, climbs: list[_Climb]) -> tuple[Mapping[str, object], .
     )
 
 
-ALGORITHMS = (
-    Algorithm(
-        name="xbleu-mert",
-        summary="Search lines along the gradients of expected BLEU.",
-        source="Galley et al. 2013",
-        family="direct search",
-        options=XbleuMertOptions,
-        optimize=xbleu_mert,
-        restarts=True,
-        needs_bleu=True,
-    ),
+XBLEU_MERT = Algorithm(
+    name="xbleu-mert",
+    summary="Search lines along the gradients of expected BLEU.",
+    source="Galley et al. 2013",
+    family="direct search",
+    options=XbleuMertOptions,
+    optimize=xbleu_mert,
+    restarts=True,
+    needs_bleu=True,
 )

@@ -257,15 +257,13 @@ def _mark(
                 size += 1
 
 
-ALGORITHMS = (
-    Algorithm(
-        name="pareto",
-        summary="Rank hypotheses that are best by any of several metrics.",
-        source="Duh et al. 2012",
-        family="ranking",
-        options=ParetoOptions,
-        optimize=pareto,
-        keeps_bounds=True,
-        order_matters=True,
-    ),
+PARETO = Algorithm(
+    name="pareto",
+    summary="Rank hypotheses that are best by any of several metrics.",
+    source="Duh et al. 2012",
+    family="ranking",
+    options=ParetoOptions,
+    optimize=pareto,
+    keeps_bounds=True,
+    order_matters=True,
 )

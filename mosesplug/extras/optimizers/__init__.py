@@ -1,0 +1,1 @@
+"""Optimizers that the papers behind mosesplug's own do not treat."""

@@ -1,1 +1,0 @@
-"""Direct search: optimizers that only ask for the corpus score at given weights."""
