@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formats.pipes import copy_pipes
 from formats.weights.any_format import read_weights
-from mosesplug.errors import DataError, UsageError, count_noun
+from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.domains import add_domains
 from mosesplug.learning.inputs import (
@@ -18,7 +17,6 @@ from mosesplug.learning.inputs import (
     GivenData,
     HeldOutLists,
     LearningData,
-    count_sentences,
     make_list_data,
 )
 from mosesplug.learning.lengths import find_recorded_length, spell_exponent
@@ -30,18 +28,17 @@ from mosesplug.learning.watched import find_watched
 from mosesplug.learning.weights import StartingWeights, read_initial_weights, read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics.protocol import needs_outside, needs_texts
-from mosesplug.optimizers import Problem, Progress
+from mosesplug.optimizers import Progress
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.domains import read_domains
 from mosesplug.settings.features import (
-    AddedFeature,
     arrange_held_out_features,
     parse_added_features,
 )
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lengths import WORDS
-from mosesplug.settings.lists import ListSettings, parse_column_names
+from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.scores import parse_score_sources
 from mosesplug.tuning_set import SparseRows, TuningSet
 
@@ -73,7 +70,8 @@ def read_data(
             parse_score_sources(settings.lists.scores),
         )
         references: References | None = given.references or settings.references
-        watched = _find_watched(settings, metric)
+        outside = make_outside_metrics(parse_score_sources(settings.lists.scores))
+        watched = find_watched(settings.report_metric, settings.metric_settings, outside, metric)
         if references is None:
             if needing := [each.name for each in (metric, *watched) if needs_texts(each)]:
                 raise UsageError(
@@ -81,7 +79,10 @@ def read_data(
                 )
             references = NO_REFERENCES
         if settings.graphs:
-            data = _read_graphs(settings, references, metric, progress, given)
+            # Here and not above: it loads Numba kernels that lists do not need.
+            from mosesplug.learning.graphs import read_graph_data
+
+            data = read_graph_data(settings, references, metric, progress, given)
         else:
             data = _read_lists(settings, references, metric, watched, progress, given)
     data = data.select_features(
@@ -164,7 +165,10 @@ def read_held_out_lists(
     own = parse_score_sources(settings.heldout_scores, "heldout-scores")
     if own or any(needs_outside(each) for each in (problem.metric, *watched)):
         own = arrange_held_out(parse_score_sources(options.scores), own)
-    added = _find_held_out_features(settings, options)
+    added = arrange_held_out_features(
+        parse_added_features(options.add_feature),
+        parse_added_features(settings.heldout_add_feature, "heldout-add-feature"),
+    )
     options = replace(options, scores=own, add_feature=added)
     if given.has_bare_heldout:
         options = replace(options, ids=False)
@@ -182,12 +186,6 @@ def read_held_out_lists(
     tuning_set = _move_to_space(lists.tuning_set, space)
     notes = tuple(f"held-out lists: {note}" for note in lists.notes)
     return HeldOutLists(replace(problem, tuning_set=tuning_set), lists.watched_metrics, notes)
-
-
-def _find_watched(settings: LearningSettings, objective: Metric) -> tuple[Metric, ...]:
-    """Return the metrics that settings report beside the objective."""
-    outside = make_outside_metrics(parse_score_sources(settings.lists.scores))
-    return find_watched(settings.report_metric, settings.metric_settings, outside, objective)
 
 
 def _read_lists(
@@ -230,26 +228,7 @@ def _read_lists(
         lists.watched_metrics,
         lists.notes,
     )
-    return _note_missing(data, lists.tuning_set.n_sentences, "hypotheses", "lists")
-
-
-def _note_missing(data: LearningData, n_sentences: int, what: str, source: str) -> LearningData:
-    """Return the data with a note if some of all sentences cannot be learned from."""
-    missing = n_sentences - len(data.sentences)
-    if not missing:
-        return data
-    note = (
-        f"{missing} of {n_sentences} sentences have no {what}; they do not count. Check that the "
-        f"{source} are complete and belong to these references"
-    )
-    return replace(data, notes=(*data.notes, note))
-
-
-def _find_held_out_features(
-    settings: LearningSettings, options: ListSettings
-) -> tuple[AddedFeature, ...]:
-    held_out = parse_added_features(settings.heldout_add_feature, "heldout-add-feature")
-    return arrange_held_out_features(parse_added_features(options.add_feature), held_out)
+    return data.note_missing(lists.tuning_set.n_sentences, "hypotheses", "lists")
 
 
 def _list_settings(settings: LearningSettings, given: GivenData) -> ListSettings:
@@ -260,65 +239,6 @@ def _list_settings(settings: LearningSettings, given: GivenData) -> ListSettings
         names=lists.names if given.names is None else tuple(given.names),
         dense=lists.dense if given.dense is None else tuple(given.dense),
     )
-
-
-def _read_graphs(
-    settings: LearningSettings,
-    references: References,
-    metric: Metric,
-    progress: Progress,
-    given: GivenData,
-) -> LearningData:
-    # Here and not above: it loads Numba kernels that lists do not need.
-    from mosesplug.learning.graphs import (
-        check_graph_learner,
-        load_graphs,
-        make_graph_problem,
-        select_sentences,
-    )
-
-    algorithm, threads = find_algorithm(settings.algorithm), settings.threads
-    check_graph_learner(algorithm, metric)
-    init = given.graph_start
-    if init is not None:
-        init = init.with_sparse(settings.sparse_init)
-    elif settings.init is not None:
-        init = read_initial_weights(settings.init, settings.sparse_init)
-    graphs = load_graphs(
-        settings.graphs,
-        references,
-        metric,
-        init=init,
-        sparse_init=settings.sparse_init,
-        edges=settings.hg_prune,
-        names=parse_column_names(_list_settings(settings, given).names),
-        ids=settings.lists.ids,
-        threads=threads,
-        loaded=lambda done: progress(done, len(settings.graphs), "decodings"),
-    )
-    known = dict.fromkeys([*graphs.space.group_names, *graphs.space.sparse])
-    if unknown := [name for name in given.graph_names if name not in known]:
-        raise UsageError(
-            f"no search graph has the feature {unknown[0]!r} of the starting weights; known: "
-            f"{', '.join([*known][:30])}"
-        )
-
-    def restrict(problem: Problem, positions: NDArray[np.int64]) -> Problem:
-        selected = select_sentences(graphs, positions, metric)
-        part = make_graph_problem(selected, metric, algorithm, threads)
-        return replace(problem, source=part.source)
-
-    data = LearningData(
-        make_graph_problem(graphs, metric, algorithm, threads),
-        graphs.start,
-        f"{count_sentences(graphs.n_sentences, len(graphs.sentences))}, "
-        f"{count_noun(graphs.n_graphs, 'search graph')}, "
-        f"{graphs.n_kept} of {graphs.n_edges} edges, {count_noun(len(graphs.space), 'feature')}",
-        graphs.prepared_references.signature,
-        np.array([n for n, each in enumerate(graphs.sentences) if each], dtype=np.int64),
-        restrict,
-    )
-    return _note_missing(data, len(graphs.sentences), "search graphs", "graphs")
 
 
 def _move_to_space(lists: TuningSet, space: FeatureSpace) -> TuningSet:

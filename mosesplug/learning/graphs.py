@@ -1,4 +1,4 @@
-"""Read the search graphs of a tuning set, and make an optimizer's problem of them.
+"""Read the search graphs of a tuning set to learn from.
 
 A directory (``0.gz``, ``1.gz``, ... and ``weights``, as Moses writes it) or a file is one decoding
 of the tuning set. The graphs of several decodings are used together.
@@ -6,153 +6,65 @@ of the tuning set. The graphs of several decodings are used together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.graphs.any_graph import Scan, detect_graph_kind, read_graph, read_graphs
 from formats.graphs.hypergraph import (
     GraphColumns,
     HypergraphFile,
     hypergraph_names,
     infer_groups,
-    list_hypergraph_files,
 )
-from formats.graphs.parsed import ParsedGraphs
 from formats.moses.ini_features import UNKNOWN_WORD
 from formats.weights.any_format import WeightFile
 from formats.weights.files import read_sparse
-from mosesplug.errors import DataError, UsageError
+from mosesplug.arrays import Weights
+from mosesplug.errors import DataError, UsageError, count_noun
 from mosesplug.features import FeatureSpace, spelled_groups
 from mosesplug.forest.pruning import prune_to_edges
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.large_arrays import keep_freed_memory
+from mosesplug.learning.inputs import GivenData, LearningData, count_sentences
 from mosesplug.learning.lists.merging import References, name_references, read_lines_of
 from mosesplug.learning.weights import (
     StartingWeights,
     find_graph_weights,
+    read_initial_weights,
     read_starting_weights,
 )
-from mosesplug.metrics import Metric, PreparedReferences
-from mosesplug.optimizers import Algorithm, Problem
+from mosesplug.metrics import Metric
+from mosesplug.optimizers import Problem, Progress
+from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.sentence_ids import arrange_lines
+from mosesplug.settings.learning import LearningSettings
+from mosesplug.settings.lists import parse_column_names
 from mosesplug.tuning.graphs.problem import add_graphs
-from mosesplug.tuning.graphs.reading import start_reading
+from mosesplug.tuning.graphs.reading import open_graphs
 from mosesplug.tuning_set import TuningSet
 from mosesplug.user_cache import open_parsed_graphs
 
 
-@dataclass(frozen=True)
-class TuningGraphs:
-    """The search graphs of a tuning set.
-
-    Attributes:
-        space: the features; those that are not tuned are in the sparse tail.
-        is_fixed: bool ``[len(space)]``, the features that are not tuned.
-        start: the starting weights, with the weights of features that are not tuned.
-        sentences: the graphs of each sentence, by sentence id.
-        references: ``references[k][sentence_id]``.
-        prepared_references: the references compiled for the metric.
-        n_edges: number of hyperedges of all graphs before pruning.
-    """
-
-    space: FeatureSpace
-    is_fixed: NDArray[np.bool_]
-    start: StartingWeights
-    sentences: Sequence[Sequence[Hypergraph]]
-    references: Sequence[Sequence[bytes]]
-    prepared_references: PreparedReferences
-    n_edges: int
-
-    @property
-    def n_sentences(self) -> int:
-        """Number of sentences that have a graph."""
-        return sum(1 for graphs in self.sentences if graphs)
-
-    @property
-    def n_graphs(self) -> int:
-        """Number of graphs."""
-        return sum(len(graphs) for graphs in self.sentences)
-
-    @property
-    def n_kept(self) -> int:
-        """Number of hyperedges after pruning."""
-        return sum(graph.n_edges for graphs in self.sentences for graph in graphs)
-
-
-def load_graphs(
-    places: Sequence[Path],
+def read_graph_data(
+    settings: LearningSettings,
     references: References,
     metric: Metric,
-    *,
-    init: WeightFile | None = None,
-    sparse_init: Path | None = None,
-    edges: int = 0,
-    names: Sequence[str] | None = None,
-    ids: bool | None = None,
-    threads: int = 1,
-    loaded: Callable[[int], None] = lambda done: None,
-) -> TuningGraphs:
-    """Read search graphs, and prune them if ``edges`` is not 0.
+    progress: Progress,
+    given: GivenData,
+) -> LearningData:
+    """Read search graphs to learn from, and prune them if settings say so; see ``read_data``.
 
-    Args:
-        places: directories or files of graphs, one for each decoding of the tuning set.
-        references: the reference, the prefix of several, or their lines.
-        metric: the metric that the references are compiled for.
-        init: starting weights; None: those that the first graphs were made with, or equal ones if
-            these are unknown.
-        sparse_init: a file of sparse weights, which replace those of the first graphs, if there is
-            no ``init``.
-        edges: number of hyperedges to keep of each graph for each word of the shortest reference,
-            those of the best derivations at the starting weights, with ties. 0 keeps all.
-        names: one for each dense value, for graphs without names (Moses' extended search graphs).
-        ids: whether references begin with sentence ids; see ``begins_with_ids``.
-        loaded: called with the number of places that have been read.
+    Pruning keeps the hyperedges of the best derivations at the starting weights, with ties.
 
     Raises:
-        FormatError: a file is not a search graph, a weight file, or a reference.
+        UsageError: the algorithm learns from n-best lists only, or not by this metric.
         DataError: graphs have different features, or sentences that the references lack.
     """
-    lines = arrange_lines(read_lines_of(references), (), name_references(references), ids)
-    prepared = metric.prepare(lines)
-    core = None if names is None else hypergraph_names(FeatureSpace.of_names(names).groups)
-    reader = _GraphReader(init, sparse_init, _decoder_weights(places[0]))
-    sentences: list[list[Hypergraph]] = [[] for _ in lines[0]]
-    n_edges = 0
-    for done, place in enumerate(places, start=1):
-        seen: set[int] = set()
-        with _open_graphs(place, core, threads) as files:
-            for number, file in files:
-                if number in seen:
-                    raise DataError(f"{file.path}: second search graph of sentence {number}")
-                if number >= len(sentences):
-                    raise DataError(
-                        f"{file.path}: search graph of sentence {number}, but "
-                        f"{name_references(references)} has "
-                        f"{len(sentences)} lines. Sentence ids count from 0."
-                    )
-                seen.add(number)
-                shortest = min(len(each[number].split()) for each in lines)
-                kept = edges * shortest if edges else None
-                sentences[number].append(reader.graph(file, kept))
-                n_edges += len(file.tail_offsets) - 1
-        loaded(done)
-    space = reader.space
-    fixed = np.array([name in reader.fixed for name in space.names], dtype=np.bool_)
-    return TuningGraphs(space, fixed, reader.start(), sentences, lines, prepared, n_edges)
-
-
-def check_graph_learner(algorithm: Algorithm, metric: Metric) -> None:
-    """Check that an algorithm can learn from search graphs with a metric.
-
-    Raises:
-        UsageError: it learns from n-best lists only, or does not support this metric.
-    """
+    algorithm, threads = find_algorithm(settings.algorithm), settings.threads
     if not algorithm.graphs:
         raise UsageError(f"--algorithm {algorithm.name} learns from n-best lists only")
     if not algorithm.can_learn_from_graphs(metric):
@@ -160,44 +72,76 @@ def check_graph_learner(algorithm: Algorithm, metric: Metric) -> None:
             f"--algorithm {algorithm.name} learns from search graphs by BLEU with case, not by "
             f"{metric.signature()}"
         )
-
-
-def make_graph_problem(
-    graphs: TuningGraphs, metric: Metric, algorithm: Algorithm, threads: int
-) -> Problem:
-    """Return the problem that an algorithm solves on search graphs.
-
-    Args:
-        algorithm: one that ``check_graph_learner`` accepts with this metric.
-    """
-    problem = Problem(
-        _empty_tuning_set(graphs.space, metric),
+    init = given.graph_start
+    if init is not None:
+        init = init.with_sparse(settings.sparse_init)
+    elif settings.init is not None:
+        init = read_initial_weights(settings.init, settings.sparse_init)
+    name = name_references(references)
+    lines = arrange_lines(read_lines_of(references), (), name, settings.lists.ids)
+    signature = metric.prepare(lines).signature
+    names = parse_column_names(settings.lists.names if given.names is None else given.names)
+    core = None if names is None else hypergraph_names(FeatureSpace.of_names(names).groups)
+    reader = _GraphReader(init, settings.sparse_init, settings.graphs[0])
+    sentences: list[list[Hypergraph]] = [[] for _ in lines[0]]
+    n_edges = 0
+    parsed = open_parsed_graphs()
+    keep_freed_memory()  # in the other processes, too
+    for done, place in enumerate(settings.graphs, start=1):
+        seen: set[int] = set()
+        with open_graphs(place, core, threads, parsed) as files:
+            for number, file in files:
+                if number in seen:
+                    raise DataError(f"{file.path}: second search graph of sentence {number}")
+                if number >= len(sentences):
+                    raise DataError(
+                        f"{file.path}: search graph of sentence {number}, but {name} has "
+                        f"{len(sentences)} lines. Sentence ids count from 0."
+                    )
+                seen.add(number)
+                shortest = min(len(reference[number].split()) for reference in lines)
+                edges = settings.hg_prune * shortest if settings.hg_prune else None
+                sentences[number].append(reader.graph(file, edges))
+                n_edges += len(file.tail_offsets) - 1
+        progress(done, len(settings.graphs), "decodings")
+    space, start = reader.space, reader.start()
+    known = dict.fromkeys([*space.group_names, *space.sparse])
+    if unknown := [name for name in given.graph_names if name not in known]:
+        raise UsageError(
+            f"no search graph has the feature {unknown[0]!r} of the starting weights; known: "
+            f"{', '.join([*known][:30])}"
+        )
+    bare = Problem(
+        _empty_tuning_set(space, metric),
         metric,
-        minima=graphs.start.minima,
-        maxima=graphs.start.maxima,
+        minima=start.minima,
+        maxima=start.maxima,
         threads=threads,
-        is_fixed=graphs.is_fixed,
+        is_fixed=np.array([name in reader.fixed for name in space.names], dtype=np.bool_),
     )
-    words = [[line.split() for line in each] for each in zip(*graphs.references, strict=True)]
-    return add_graphs(problem, algorithm, graphs.sentences, words, graphs.prepared_references)
 
+    def take_sentences(problem: Problem, numbers: NDArray[np.int64]) -> Problem:
+        """Return a problem on the graphs of some sentences."""
+        own = [[reference[number] for number in numbers.tolist()] for reference in lines]
+        words = [[line.split() for line in each] for each in zip(*own, strict=True)]
+        graphs = [sentences[number] for number in numbers.tolist()]
+        part = add_graphs(bare, algorithm, graphs, words, metric.prepare(own))
+        return replace(problem, source=part.source)
 
-def select_sentences(
-    graphs: TuningGraphs, positions: NDArray[np.int64], metric: Metric
-) -> TuningGraphs:
-    """Return the graphs of some sentences, in the given order.
-
-    Args:
-        metric: the metric that the references are compiled for.
-    """
-    places = positions.tolist()
-    references = [[each[place] for place in places] for each in graphs.references]
-    return replace(
-        graphs,
-        sentences=[graphs.sentences[place] for place in places],
-        references=references,
-        prepared_references=metric.prepare(references),
+    filled = np.array([n for n, graphs in enumerate(sentences) if graphs], dtype=np.int64)
+    graphs = [graph for own in sentences for graph in own]
+    n_kept = sum(graph.n_edges for graph in graphs)
+    data = LearningData(
+        take_sentences(bare, np.arange(len(sentences))),
+        start,
+        f"{count_sentences(len(filled), len(sentences))}, "
+        f"{count_noun(len(graphs), 'search graph')}, "
+        f"{n_kept} of {n_edges} edges, {count_noun(len(space), 'feature')}",
+        signature,
+        filled,
+        take_sentences,
     )
+    return data.note_missing(len(sentences), "search graphs", "graphs")
 
 
 def _empty_tuning_set(space: FeatureSpace, metric: Metric) -> TuningSet:
@@ -213,41 +157,6 @@ def _empty_tuning_set(space: FeatureSpace, metric: Metric) -> TuningSet:
     )
 
 
-def _decoder_weights(place: Path) -> Mapping[str, float]:
-    """Return the weights that graphs were made with, by the names that graphs have."""
-    path = find_graph_weights([place])
-    return {} if path is None else read_sparse(path)
-
-
-@contextmanager
-def _open_graphs(
-    place: Path, core: Sequence[str] | None, threads: int
-) -> Iterator[Iterator[tuple[int, HypergraphFile]]]:
-    """Yield the graphs of one decoding with their sentence ids."""
-    if not place.is_dir():
-        yield read_graphs(place, core_names=core)
-        return
-    paths, parsed = list_hypergraph_files(place), open_parsed_graphs()
-    keep_freed_memory()  # in the other processes, too
-    with start_reading(partial(_read_graph, core, parsed), [*paths.values()], threads) as files:
-        yield zip(paths, files, strict=True)
-
-
-def _read_graph(
-    core: Sequence[str] | None, parsed: ParsedGraphs, path: Path, scan: Scan | None
-) -> HypergraphFile:
-    """Read one graph of a directory."""
-    if detect_graph_kind(path) == "hypergraph":  # which needs no names
-        return parsed.read(path, lambda: read_graph(path, "hypergraph", scan=scan))
-    found = list(read_graphs(path, core_names=core))
-    if len(found) != 1:
-        raise DataError(
-            f"{path}: search graphs of {len(found)} sentences. Give the file itself, not "
-            "its directory."
-        )
-    return found[0][1]
-
-
 class _GraphReader:
     """Maps features to columns; the first graph with features sets the dense ones."""
 
@@ -255,11 +164,12 @@ class _GraphReader:
         self,
         init: WeightFile | None,
         sparse_init: Path | None,
-        decoded_with: Mapping[str, float],
+        place: Path,
     ) -> None:
-        self._init = init
-        self._sparse_init = sparse_init
-        self._decoded_with = decoded_with
+        """Set the weights to start from: ``init``, else those that the graphs were made with."""
+        self._init, self._sparse_init = init, sparse_init
+        path = find_graph_weights([place])
+        self._decoded_with: Mapping[str, float] = {} if path is None else read_sparse(path)
         self._columns: GraphColumns | None = None
         self._dense = StartingWeights(np.zeros(0))
 
@@ -318,7 +228,7 @@ class _GraphReader:
             default = np.array([self._decoded_with[name] for name in dense])
         self._dense = read_starting_weights(FeatureSpace(groups), self._init, default=default)
 
-    def _sparse_weights(self, columns: GraphColumns) -> NDArray[np.float64]:
+    def _sparse_weights(self, columns: GraphColumns) -> Weights:
         """Return the weights of the sparse and fixed features."""
         if not columns.sparse:
             return np.zeros(0)  # nor read the files of sparse weights that a moses.ini names

@@ -72,6 +72,16 @@ class LearningData:
         """Return the problem of the sentences at some positions."""
         return self.restrict(self.problem, positions)
 
+    def note_missing(self, n_sentences: int, what: str, source: str) -> LearningData:
+        """Return the data with a note if some of all sentences cannot be learned from."""
+        if not (missing := n_sentences - len(self.sentences)):
+            return self
+        note = (
+            f"{missing} of {n_sentences} sentences have no {what}; they do not count. Check that "
+            f"the {source} are complete and belong to these references"
+        )
+        return replace(self, notes=(*self.notes, note))
+
     def select_features(
         self,
         active: Sequence[str] | None = None,

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from formats.graphs.hypergraph import Edge, write_hypergraph
 from formats.weights.named import read_named_weights
 from mosesplug.errors import DataError, UsageError
-from mosesplug.learning.graphs import load_graphs
+from mosesplug.learning.data import read_data
+from mosesplug.learning.inputs import GivenData, LearningData
 from mosesplug.learning.weighted_graphs import read_graph_weights, read_weighted_graphs
-from mosesplug.metrics.registry import metric
+from mosesplug.settings.learning import LearningSettings
+from mosesplug.settings.lists import ListSettings
 
 SEARCH_GRAPH = """\
 {0} hyp=0 stack=0 forward=1 fscore=0
@@ -66,6 +69,14 @@ def test_inconsistent_inputs_are_rejected(tmp_path: Path) -> None:
         list(read_weighted_graphs([graphs], read_graph_weights(read_named_weights(weights), [])))
 
 
+def learn_from(graphs: Path, **settings: Any) -> LearningData:
+    lists = ListSettings(names=("core",))
+    return read_data(
+        LearningSettings(graphs=(graphs,), lists=lists, **settings),
+        given=GivenData(references=[[b"das"]]),
+    )
+
+
 @pytest.mark.parametrize("text", ['{"dense": {"core": 1}, "sparse": {"wt_x~y": 5}}', "core= 1\n"])
 def test_learning_starts_from_sparse_weights_of_the_file(text: str, tmp_path: Path) -> None:
     graphs, path = tmp_path / "osgx", tmp_path / "w"
@@ -73,9 +84,7 @@ def test_learning_starts_from_sparse_weights_of_the_file(text: str, tmp_path: Pa
     path.write_text(text)
     if "sparse" not in text:
         Path(f"{path}.sparse").write_text("wt_x~y 5\n")
-    references = [[b"das"]]
-    init = read_named_weights(path)
-    found = load_graphs([graphs], references, metric("BLEU"), init=init, names=["core"])
+    found = learn_from(graphs, init=str(path))
     assert dict(zip(found.space.names, found.start.weights.tolist(), strict=True)) == {
         "core_0": 1.0,
         "wt_x~y": 5.0,
@@ -88,7 +97,7 @@ def test_sparse_weights_alone_replace_those_of_the_graphs(tmp_path: Path) -> Non
     (tmp_path / "weights").write_text("core 3\nwt_x~y 4\n")
     sparse.write_text("wt_x~y 5\n")
     for given, expected in ((None, [3.0, 4.0]), (sparse, [3.0, 5.0])):
-        found = load_graphs([graphs], [[b"das"]], metric("BLEU"), sparse_init=given, names=["core"])
+        found = learn_from(graphs, sparse_init=given)
         assert found.start.weights.tolist() == expected
 
 

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from formats.errors import FormatError
-from formats.graphs.any_graph import Scan, read_graphs
 from formats.graphs.hypergraph import GraphColumns, HypergraphFile, list_hypergraph_files
 from mosesplug.decoders import caches
 from mosesplug.errors import DataError, StoreError
@@ -24,7 +22,7 @@ from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.store.files.replacement import remove_store
 from mosesplug.tuning.graphs.features import ConfiguredFeatures
-from mosesplug.tuning.graphs.reading import start_reading
+from mosesplug.tuning.graphs.reading import open_graphs
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ def import_graphs(
     graphs = _CheckedGraphs(place, text, features, watch)
     try:
         with (
-            _read(place, files, features.core, threads) as read,
+            open_graphs(place, features.core, threads) as read,
             NBestStore.open(store, writable=True) as target,
         ):
             target.require({"input": fingerprint_files([text.path]), "graphs": made_from["graphs"]})
@@ -107,22 +105,6 @@ def _files(place: Path) -> Mapping[int, Path]:
             f"there are no search graphs in {place}: it is neither the working directory of a run"
             f" with --forest, nor a directory with 0.gz, 1.gz, ... ({error})"
         ) from error
-
-
-@contextmanager
-def _read(
-    place: Path, files: Mapping[int, Path], names: Sequence[str], threads: int
-) -> Iterator[Iterator[tuple[int, HypergraphFile]]]:
-    """Sentence ids and graphs."""
-    if place.is_file():
-        yield read_graphs(place, core_names=names)
-        return
-    with start_reading(partial(_read_one, names), [*files.values()], threads) as graphs:
-        yield zip(files, graphs, strict=True)
-
-
-def _read_one(names: Sequence[str], path: Path, scan: Scan | None) -> HypergraphFile:
-    return next(read_graphs(path, core_names=names, scan=scan))[1]
 
 
 class _CheckedGraphs:
