@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from mosesplug.optimizers.batch.fits import starting_points
 from mosesplug.optimizers.batch.mert import mert
-from mosesplug.optimizers.batch.searches import starting_points
 from mosesplug.optimizers.problem import Problem
 from tests.docs.clones import Clones
 from tests.docs.fork_server import serve_programs

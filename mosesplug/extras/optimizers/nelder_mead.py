@@ -22,7 +22,7 @@ from mosesplug.extras.optimizers.simplex import (
     run_together,
     simplex_search,
 )
-from mosesplug.optimizers.batch.searches import choose_best, make_solution, starting_points
+from mosesplug.optimizers.batch.fits import choose_best, make_solution, starting_points
 from mosesplug.optimizers.line_search.lists import line_space
 from mosesplug.optimizers.problem import (
     Problem,

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.extras.optimizers.decoding import PointDecoder
-from mosesplug.optimizers.batch.searches import choose_best, make_solution, starting_points
+from mosesplug.optimizers.batch.fits import choose_best, make_solution, starting_points
 from mosesplug.optimizers.line_search.lists import line_space
 from mosesplug.optimizers.problem import (
     Problem,

@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 from mosesplug.candidates import Objective, Surface
 from mosesplug.errors import UsageError
 from mosesplug.optimizers.batch.expected import objectives
-from mosesplug.optimizers.batch.expected.coordinates import feature_variances, variance_in_lists
+from mosesplug.optimizers.batch.expected.descent import feature_variances, variance_in_lists
+from mosesplug.optimizers.batch.fits import make_solution, starting_points
 from mosesplug.optimizers.batch.mert.climb import FURTHEST
-from mosesplug.optimizers.batch.searches import make_solution, starting_points
 from mosesplug.optimizers.line_search.lists import Lines, LineSpace, drop_empty_lists
-from mosesplug.optimizers.line_search.regularized import LineMove, Regularizer, best_move
+from mosesplug.optimizers.line_search.space import LineMove, Regularizer, best_move
 from mosesplug.optimizers.lists.arrangement import arrange
 from mosesplug.optimizers.lists.shards import WholeLists
 from mosesplug.optimizers.problem import (

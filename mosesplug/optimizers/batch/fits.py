@@ -1,10 +1,13 @@
-"""Fit the active weights of a problem in proportion to the inactive ones."""
+"""Starts and results of searches and fits of the active weights.
+
+A search sees the active weights only, float64 ``[n_active]``. A fit finds them in proportion to the
+inactive ones.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,56 +15,93 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.bounds import Bounds
 from mosesplug.optimizers.lists.scaled import ScaledLists
-from mosesplug.optimizers.problem import Problem
+from mosesplug.optimizers.problem import Problem, Solution, normalize, score_solution
 from mosesplug.optimizers.solvers.bounded import Box, minimize_over_scale
+from mosesplug.optimizers.solvers.quasi_newton import Fit
+
+Vector = NDArray[np.float64]
+
+
+def starting_points(
+    problem: Problem, initial: Vector, rng: np.random.Generator, restarts: int
+) -> tuple[list[Vector], list[Vector]]:
+    """Return active weights to start from: initial and historic bests; random ones.
+
+    Args:
+        problem: with the further starts, and the box of random ones.
+        initial: float64 ``[n_features]``, normalized.
+        rng: the generator of random numbers.
+        restarts: number of random ones.
+    """
+    active = problem.active_mask
+    minima, maxima = (bound[active] for bound in problem.box)
+    historic = (_place_start(problem, np.asarray(start, np.float64)) for start in problem.starts)
+    given = [initial[active], *(start[active] for start in historic)]
+    return given, list(rng.uniform(minima, maxima, (restarts, len(minima))))
+
+
+def _place_start(problem: Problem, start: Vector) -> Vector:
+    """Return a further start, normalized and inside the bounds."""
+    start = normalize(problem, start)
+    return start if problem.bounds is None else problem.bounds.project(start)
+
+
+def choose_best(
+    problem: Problem, initial: Vector, found: Sequence[Vector], scores: Sequence[float]
+) -> int:
+    """Return the index of the highest score, in a tie of weights that are not all 0.
+
+    If the inactive weights are all 0, active weights of 0 are no result, whatever they score.
+
+    Args:
+        problem: with the active features.
+        initial: float64 ``[n_features]``.
+        found: active weights, each float64 ``[n_active]``.
+        scores: the score of each.
+    """
+    fixed_count = bool(initial[~problem.active_mask].any())
+
+    def rank(number: int) -> tuple[bool, float, bool]:
+        tunes = bool(found[number].any())
+        return fixed_count or tunes, scores[number], tunes
+
+    return max(range(len(scores)), key=rank)
+
+
+def insert_active(problem: Problem, initial: Vector, found: Vector) -> Vector:
+    """Return the initial weights with the active ones, ``[n_active]``, replaced.
+
+    Raises:
+        OptimizerError: all weights are zero.
+    """
+    weights = initial.copy()
+    weights[problem.active_mask] = found
+    if not weights.any():
+        raise OptimizerError(
+            "the search found nothing better than weights that are all zero; start from other "
+            "weights, or with more restarts"
+        )
+    return weights
+
+
+def make_solution(
+    problem: Problem,
+    initial: Vector,
+    found: Vector,
+    history: tuple[Mapping[str, object], ...],
+) -> Solution:
+    """Return the weights of ``insert_active``, normalized, and scored by decoding."""
+    return score_solution(problem, insert_active(problem, initial, found), history)
+
 
 Floats = NDArray[np.float64]
-FitT = TypeVar("FitT", bound="WeightFit")
 
-
-@dataclass(frozen=True)
-class WeightFit:
-    """The result of a fit.
-
-    Attributes:
-        weights: float64 ``[n_features]``.
-        loss: value of the minimized function.
-        iterations: the number of iterations of the solver.
-        has_converged: False if the iterations were used up.
-    """
-
-    weights: Floats
-    loss: float
-    iterations: int
-    has_converged: bool
-
-
-@dataclass(frozen=True)
-class MarginFit(WeightFit):
-    """Weights of a convex problem, in their features' units.
-
-    ``loss`` is the objective, regularizer included; ``iterations`` are the solver's rounds.
-
-    Attributes:
-        bound: value of the dual problem; no weights have a smaller objective.
-        rounds: history of the solver's or its caller's rounds.
-    """
-
-    bound: float
-    rounds: tuple[Mapping[str, Any], ...] = field(default=())
-
-    @property
-    def gap(self) -> float:
-        """The largest possible distance from the minimum."""
-        return self.loss - self.bound
-
-
-FitFunction = Callable[..., WeightFit]
+FitFunction = Callable[..., Fit]
 """``(column, offsets)`` to the weights with the smallest loss; ``(column, offsets, box)`` if the
 problem has bounds. A column is one more feature, whose weight comes last."""
 
 
-def fit_in_proportion(fixed: Floats, length: float, fit: FitFunction) -> WeightFit:
+def fit_in_proportion(fixed: Floats, length: float, fit: FitFunction) -> Fit:
     """Fit weights in proportion to inactive ones, which keep their values.
 
     Inactive weights have a scale of their own. So their score becomes one more feature, that of a
@@ -81,9 +121,7 @@ def fit_in_proportion(fixed: Floats, length: float, fit: FitFunction) -> WeightF
     return fit(None, fixed)
 
 
-def fit_in_bounds(
-    bounds: Bounds | None, fixed: Floats, length: float, fit: FitFunction
-) -> WeightFit:
+def fit_in_bounds(bounds: Bounds | None, fixed: Floats, length: float, fit: FitFunction) -> Fit:
     """Fit weights inside bounds, in proportion to inactive ones.
 
     Only the proportions of weights decide, and their scale is part of the fit. If the limits are 0
@@ -101,14 +139,14 @@ def fit_in_bounds(
     low, high = bounds.box
     if bounds.is_cone():
 
-        def conic(column: Floats | None, offsets: Floats | float) -> WeightFit:
+        def conic(column: Floats | None, offsets: Floats | float) -> Fit:
             if column is None:
                 return fit(None, offsets, (low, high))
             return fit(column, offsets, (np.append(low, 0.0), np.append(high, np.inf)))
 
         return fit_in_proportion(fixed, length, conic)
 
-    def scaled(scale: float) -> WeightFit:
+    def scaled(scale: float) -> Fit:
         return fit(None, scale * fixed, (scale * low, scale * high))
 
     scale, _ = minimize_over_scale(scaled, lambda each: each.loss)
@@ -121,7 +159,7 @@ def fit_active(
     initial: Floats,
     rows_of: Callable[[Floats], Floats],
     fit: FitFunction,
-) -> tuple[Floats, WeightFit]:
+) -> tuple[Floats, Fit]:
     """Return all weights, and the fit that the active ones come from.
 
     Inactive weights keep their values (``fit_in_proportion``).
@@ -150,8 +188,8 @@ def fit_active(
 
 
 def fit_scaled(
-    problem: Problem, initial: Floats, lists: ScaledLists, fit: Callable[..., FitT]
-) -> tuple[Floats, FitT]:
+    problem: Problem, initial: Floats, lists: ScaledLists, fit: Callable[..., Fit]
+) -> tuple[Floats, Fit]:
     """Return all weights, and the fit that the active ones come from.
 
     Inactive weights keep their values (``fit_in_proportion``).
@@ -165,11 +203,9 @@ def fit_scaled(
     Raises:
         OptimizerError: the fitted weights are all zero.
     """
-    latest: list[FitT] = []
+    latest: list[Fit] = []
 
-    def unscaled(
-        column: Floats | None, others: Floats | float, box: Box | None = None
-    ) -> WeightFit:
+    def unscaled(column: Floats | None, others: Floats | float, box: Box | None = None) -> Fit:
         own = replace(lists, fixed_scores=np.zeros(len(lists.fixed_scores)) + others)
         if column is not None:
             own = lists.with_fixed_column(column)

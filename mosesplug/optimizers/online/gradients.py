@@ -20,11 +20,11 @@ from mosesplug.errors import UsageError
 from mosesplug.metrics.expected_bleu import expected_bleu
 from mosesplug.metrics.few_sentences import FewSentences
 from mosesplug.optimizers import losses
-from mosesplug.optimizers.batch.ranking.cross_entropy import (
+from mosesplug.optimizers.batch.ranking.pairs import PairSampling, RankedPairs, sample_pairs
+from mosesplug.optimizers.batch.ranking.whole_lists import (
     discounted_shares,
     metric_distributions,
 )
-from mosesplug.optimizers.batch.ranking.pairs import PairSampling, RankedPairs, sample_pairs
 from mosesplug.optimizers.lists.rows import CompactRows, compact_rows
 from mosesplug.optimizers.losses import ListLoss, PairLoss
 from mosesplug.optimizers.online.learner import Change, LearnerState, Step

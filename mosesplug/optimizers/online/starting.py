@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.candidates import LIST_SIZE
-from mosesplug.optimizers.batch.expected.coordinates import variance_in_lists
+from mosesplug.optimizers.batch.expected.descent import variance_in_lists
 from mosesplug.optimizers.online.averaging import mean_weights, restart_averaging
 from mosesplug.optimizers.online.learner import Learner, LearnerState
 from mosesplug.optimizers.online.options import OnlineOptions

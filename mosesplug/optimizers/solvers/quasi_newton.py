@@ -15,13 +15,12 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = ["Minimum", "lbfgs_direction", "minimize_smooth", "minimize_with_l1", "pseudo_gradient"]
 
 Floats = NDArray[np.float64]
 
@@ -39,20 +38,38 @@ _TRIALS = 60
 
 
 @dataclass(frozen=True)
-class Minimum:
+class Fit:
     """The result of a minimization.
 
     Attributes:
-        x: float64 ``[n]``.
-        value: the value of the function there.
+        weights: float64 ``[n]``.
+        loss: the value of the function there.
         iterations: accepted steps.
         has_converged: False if the iterations were used up.
+        bound: a value that no weights fall below, such as that of the dual problem; None: unknown.
+        rounds: history of the solver's or its caller's rounds.
     """
 
-    x: Floats
-    value: float
+    weights: Floats
+    loss: float
     iterations: int
     has_converged: bool
+    bound: float | None = None
+    rounds: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def gap(self) -> float:
+        """The largest possible distance from the minimum."""
+        return np.inf if self.bound is None else self.loss - self.bound
+
+    def facts(self) -> dict[str, Any]:
+        """Return values for the history of a search."""
+        facts = {
+            "loss": self.loss,
+            "iterations": self.iterations,
+            "converged": self.has_converged,
+        }
+        return facts if self.bound is None else {**facts, "gap": self.gap}
 
 
 def minimize_smooth(
@@ -64,7 +81,7 @@ def minimize_smooth(
     steepness: float = 1e-8,
     decrease: float = 1e-12,
     accepted: Callable[[Floats, float, Floats], None] | None = None,
-) -> Minimum:
+) -> Fit:
     """Minimize ``f(x)``. No accepted step increases it.
 
     Args:
@@ -85,14 +102,14 @@ def minimize_smooth(
         accepted(x, value, gradient)
     for iteration in range(max_iterations):
         if np.abs(gradient).max(initial=0.0) <= steepness:
-            return Minimum(x, value, iteration, True)
+            return Fit(x, value, iteration, True)
         direction = lbfgs_direction(pairs, -gradient)
         found = _step(value_and_gradient, x, value, gradient, direction, first=not pairs)
         if found is None and pairs:
             pairs.clear()
             found = _step(value_and_gradient, x, value, gradient, -gradient, first=True)
         if found is None:
-            return Minimum(x, value, iteration, True)  # lower only by less than rounding
+            return Fit(x, value, iteration, True)  # lower only by less than rounding
         there, new_value, new_gradient = found
         step, change = there - x, new_gradient - gradient
         if float(step @ change) > 1e-14 * float(change @ change):
@@ -102,8 +119,8 @@ def minimize_smooth(
         if accepted is not None:
             accepted(x, value, gradient)
         if settled:
-            return Minimum(x, value, iteration + 1, True)
-    return Minimum(x, value, max_iterations, False)
+            return Fit(x, value, iteration + 1, True)
+    return Fit(x, value, max_iterations, False)
 
 
 def lbfgs_direction(pairs: CurvaturePairs, downhill: Floats) -> Floats:
@@ -180,7 +197,7 @@ def minimize_with_l1(
     steepness: float = 1e-8,
     decrease: float = 1e-12,
     accepted: Callable[[Floats, float, Floats], None] | None = None,
-) -> Minimum:
+) -> Fit:
     """Minimize ``f(x) + sum_j penalties_j |x_j|``.
 
     Args:
@@ -205,7 +222,7 @@ def minimize_with_l1(
         accepted(x, value, -downhill)
     while np.abs(downhill).max(initial=0.0) > steepness and resting < _RESTING:
         if iterations == max_iterations:
-            return Minimum(x, value, iterations, False)
+            return Fit(x, value, iterations, False)
         direction = lbfgs_direction(pairs, downhill)
         direction[direction * downhill <= 0.0] = 0.0
         orthant = np.where(x != 0.0, np.sign(x), np.sign(downhill))
@@ -220,7 +237,7 @@ def minimize_with_l1(
             length *= 0.5
         else:
             if not pairs:
-                return Minimum(x, value, iterations, True)  # lower only by less than rounding
+                return Fit(x, value, iterations, True)  # lower only by less than rounding
             pairs.clear()
             continue
         step, change = there - x, new_gradient - gradient
@@ -232,7 +249,7 @@ def minimize_with_l1(
         iterations += 1
         if accepted is not None:
             accepted(x, value, -downhill)
-    return Minimum(x, value, iterations, True)
+    return Fit(x, value, iterations, True)
 
 
 def pseudo_gradient(x: Floats, gradient: Floats, penalties: Floats) -> Floats:

@@ -9,7 +9,7 @@ import pytest
 
 from mosesplug.errors import UsageError
 from mosesplug.extras.optimizers.xbleu_mert import XbleuMertOptions
-from mosesplug.optimizers.line_search.regularized import Regularizer
+from mosesplug.optimizers.line_search.space import Regularizer
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.optimizers.registry import algorithm
 from mosesplug.tuning_set import SparseRows

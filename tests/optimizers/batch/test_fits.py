@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.batch.fits import WeightFit, fit_in_proportion
+from mosesplug.optimizers.batch.fits import fit_in_proportion
+from mosesplug.optimizers.solvers.quasi_newton import Fit
 
 Floats = NDArray[np.float64]
 
@@ -13,10 +14,10 @@ Floats = NDArray[np.float64]
 def test_scale_in_proportion_to_inactive_weights() -> None:
     asked = []
 
-    def fit(column: Floats | None, offsets: Floats | float) -> WeightFit:
+    def fit(column: Floats | None, offsets: Floats | float) -> Fit:
         asked.append((column is not None, np.ndim(offsets)))
         weights = [3.0, sign * 2.0] if column is not None else [9.0]
-        return WeightFit(np.array(weights), 1.0, 1, True)
+        return Fit(np.array(weights), 1.0, 1, True)
 
     sign = 1.0
     fixed = np.array([4.0, -4.0])

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mosesplug.optimizers.batch.searches import starting_points
+from mosesplug.optimizers.batch.fits import starting_points
 from tests.optimizers.problems import planted
 
 

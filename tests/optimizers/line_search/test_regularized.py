@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.line_search.regularized import Anchor, Regularizer, best_move
+from mosesplug.optimizers.line_search.space import Anchor, Regularizer, best_move
 
 Vector = NDArray[np.float64]
 

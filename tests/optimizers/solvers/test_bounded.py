@@ -43,8 +43,8 @@ def test_minimum_in_a_box(seed: int) -> None:
     found = minimize_in_box(
         function, np.zeros(n), (low, high), accepted=lambda x, value, _: seen.append(value)
     )
-    assert ((low <= found.x) & (found.x <= high)).all()
-    assert found.value <= known.fun + 1e-7 * max(1.0, abs(known.fun))
+    assert ((low <= found.weights) & (found.weights <= high)).all()
+    assert found.loss <= known.fun + 1e-7 * max(1.0, abs(known.fun))
     assert (np.diff(seen) <= 0.0).all()
 
 
@@ -60,7 +60,7 @@ def test_l1_in_a_box_is_a_soft_threshold_and_a_projection(seed: int) -> None:
     penalties = rng.uniform(0.0, 2.0, 8)
     found = minimize_in_box_with_l1(function, np.zeros(8), (low, high), penalties)
     shrunk = np.sign(goal) * np.maximum(np.abs(goal) - penalties / scale, 0.0)
-    np.testing.assert_allclose(found.x, np.clip(shrunk, low, high), atol=1e-6)
+    np.testing.assert_allclose(found.weights, np.clip(shrunk, low, high), atol=1e-6)
 
 
 @pytest.mark.parametrize("best", [1e-5, 0.3, 1.0, 700.0])

@@ -28,16 +28,16 @@ def quadratic(x: Floats) -> tuple[float, Floats]:
 def test_minimum_of_a_curved_valley() -> None:
     found = minimize_smooth(rosenbrock, np.full(8, -1.0), decrease=0.0)
     assert found.has_converged
-    value, gradient = rosenbrock(found.x)
-    assert value == found.value
+    value, gradient = rosenbrock(found.weights)
+    assert value == found.loss
     assert np.abs(gradient).max() < 1e-6
-    expected = minimize(rosen, found.x + 0.01, jac=rosen_der, method="BFGS", tol=1e-9)
-    np.testing.assert_allclose(found.x, expected.x, atol=1e-5)
+    expected = minimize(rosen, found.weights + 0.01, jac=rosen_der, method="BFGS", tol=1e-9)
+    np.testing.assert_allclose(found.weights, expected.x, atol=1e-5)
 
 
 def test_minimum_of_very_different_curvatures() -> None:
     found = minimize_smooth(quadratic, np.zeros(10), memory=20, decrease=0.0)
-    np.testing.assert_allclose(found.x, np.arange(1.0, 11.0), atol=1e-5)
+    np.testing.assert_allclose(found.weights, np.arange(1.0, 11.0), atol=1e-5)
 
 
 def test_a_kink_does_not_stop_it() -> None:
@@ -50,7 +50,7 @@ def test_a_kink_does_not_stop_it() -> None:
         return value, np.concatenate([[side], 2.0 * (x[1:] - 1.0)])
 
     found = minimize_smooth(function, np.zeros(3), decrease=0.0)
-    np.testing.assert_allclose(found.x, [0.3, 1.0, 1.0], atol=1e-5)
+    np.testing.assert_allclose(found.weights, [0.3, 1.0, 1.0], atol=1e-5)
 
 
 def test_steps_never_increase_and_are_reported() -> None:
@@ -59,7 +59,7 @@ def test_steps_never_increase_and_are_reported() -> None:
     values = [value for _, value, _ in steps]
     assert (np.diff(values) < 0.0).all()
     assert len(steps) == found.iterations + 1
-    assert values[-1] == found.value
+    assert values[-1] == found.loss
     for x, value, gradient in steps:
         assert value == rosenbrock(x)[0]
         np.testing.assert_array_equal(gradient, rosenbrock(x)[1])
@@ -77,7 +77,7 @@ def test_steps_avoid_undefined_points() -> None:
             return float((x - np.log(x)).sum()), 1.0 - 1.0 / x
 
     found = minimize_smooth(function, np.full(3, 0.01))
-    np.testing.assert_allclose(found.x, 1.0, atol=1e-6)
+    np.testing.assert_allclose(found.weights, 1.0, atol=1e-6)
 
 
 def test_no_steps_at_the_minimum() -> None:

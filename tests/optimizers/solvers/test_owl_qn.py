@@ -63,7 +63,7 @@ def by_bounds(function: Function, penalties: Floats) -> Floats:
             method="L-BFGS-B",
             bounds=[(0.0, None)] * (2 * n),
             options={"maxiter": 10_000, "maxfun": 10_000, "ftol": 0.0, "gtol": 1e-10},
-        ).x
+        ).weights
     found: Floats = both[:n] - both[n:]
     return found
 
@@ -79,13 +79,13 @@ def test_same_minimum_as_with_bounds(
     penalties[0] = 0.0
     found = minimize_with_l1(function, rng.standard_normal(12), penalties, decrease=0.0)
     expected = by_bounds(function, penalties)
-    np.testing.assert_allclose(found.x, expected, rtol=0.0, atol=1e-6)
+    np.testing.assert_allclose(found.weights, expected, rtol=0.0, atol=1e-6)
     value = function(expected)[0] + penalties @ np.abs(expected)
-    assert found.value == pytest.approx(value, rel=1e-12)
+    assert found.loss == pytest.approx(value, rel=1e-12)
     # The bounded solver keeps coordinates on their bound exactly, and so must this.
-    np.testing.assert_array_equal(found.x == 0.0, np.abs(expected) < 1e-9)
+    np.testing.assert_array_equal(found.weights == 0.0, np.abs(expected) < 1e-9)
     if strength > 1.0:
-        assert (found.x == 0.0).any()
+        assert (found.weights == 0.0).any()
 
 
 def test_minimum_in_closed_form() -> None:
@@ -96,8 +96,8 @@ def test_minimum_in_closed_form() -> None:
         return 0.5 * float(((x - wanted) ** 2).sum()), x - wanted
 
     found = minimize_with_l1(function, np.zeros(4), penalties)
-    np.testing.assert_allclose(found.x, [2.0, -1.5, 0.0, 0.0], rtol=0.0, atol=1e-8)
-    assert not found.x[2:].any()
+    np.testing.assert_allclose(found.weights, [2.0, -1.5, 0.0, 0.0], rtol=0.0, atol=1e-8)
+    assert not found.weights[2:].any()
     assert found.has_converged
 
 
@@ -110,7 +110,7 @@ def test_steps_never_increase_and_are_reported() -> None:
     values = [value for _, value, _ in steps]
     assert (np.diff(values) <= 0.0).all()
     assert len(steps) == found.iterations + 1
-    assert values[-1] == found.value
+    assert values[-1] == found.loss
     for x, value, slope in steps:
         smooth, gradient = function(x)
         assert value == smooth + float(penalties @ np.abs(x))
@@ -131,10 +131,10 @@ def test_steps_avoid_undefined_points() -> None:
             return float((x - np.log(x)).sum()), 1.0 - 1.0 / x
 
     found = minimize_with_l1(function, np.full(3, 0.01), np.full(3, 1.0))
-    np.testing.assert_allclose(found.x, 0.5, atol=1e-7)
+    np.testing.assert_allclose(found.weights, 0.5, atol=1e-7)
 
 
 def test_strong_penalty_leaves_nothing() -> None:
     found = minimize_with_l1(least_squares(1), np.ones(12), np.full(12, 1e6))
-    assert not found.x.any()
+    assert not found.weights.any()
     assert found.has_converged

@@ -2,6 +2,13 @@
 
 The scales of MT features differ by orders of magnitude, which slows down quasi-Newton methods. So
 the search divides each weight by a unit: the inverse deviation of its feature within lists.
+
+The coordinates are active weights, and the scale of the inactive ones. A distribution depends on
+the size of its weights. Inactive weights have a size that was chosen for the decoder, which depends
+on proportions only. So their score becomes one more feature, that of a vector of length 1, whose
+weight is tuned with the others. In the end all weights are multiplied by what gives the inactive
+ones their own length back. If the weight of this feature does not stay above 0, it is fixed at its
+start.
 """
 
 from __future__ import annotations
@@ -15,14 +22,198 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.candidates import Objective
-from mosesplug.optimizers.batch.expected.coordinates import Coordinates
+from mosesplug.candidates import LIST_SIZE, Objective
 from mosesplug.optimizers.batch.expected.objectives import evaluate_scaled
 from mosesplug.optimizers.lists.scaled import Scaling
-from mosesplug.optimizers.solvers.bounded import minimize_in_box, minimize_in_box_with_l1
-from mosesplug.optimizers.solvers.quasi_newton import Minimum, minimize_smooth, minimize_with_l1
+from mosesplug.optimizers.problem import Problem
+from mosesplug.optimizers.solvers.bounded import Box, minimize_in_box, minimize_in_box_with_l1
+from mosesplug.optimizers.solvers.quasi_newton import Fit, minimize_smooth, minimize_with_l1
+from mosesplug.tuning_set import TuningSet
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """Conversion between the tuned weights and those of the distribution.
+
+    Attributes:
+        active: bool ``[n_features]``.
+        inactive: float64 ``[n_features]``, a vector of length 1 along the inactive weights; None if
+            their score is the same for all hypotheses of a sentence.
+        variances: float64 ``[n_coordinates]``, mean variance within lists of the active features
+            and, if there is one, of the inactive score.
+        squares: float64 ``[n_coordinates]``, squared units of the features: the variances, but for
+            a sparse feature the mean square of its values where a hypothesis has it, so that a
+            rare feature does not count less than a frequent one.
+        start: float64 ``[n_coordinates]``; the given weights, scaled so that the standard deviation
+            of model scores within lists is the given spread; 0 if scores do not differ.
+        length: the length of the given inactive weights.
+        held: whether the weight of the inactive score is fixed.
+        box: limits of the coordinates, each float64 ``[n_coordinates]``; None: none.
+        unit: coordinates over weights, if the box fixes the scale of the weights; else None.
+    """
+
+    active: NDArray[np.bool_]
+    inactive: Floats | None
+    variances: Floats
+    squares: Floats
+    start: Floats
+    length: float
+    held: bool = False
+    box: Box | None = None
+    unit: float | None = None
+
+    @classmethod
+    def of(cls, problem: Problem, initial: Floats, spread: float = 1.0) -> Coordinates:
+        """Return the coordinates of a problem.
+
+        The variances of search graphs are those of their best translations at ``initial``.
+
+        Args:
+            problem: with active features.
+            initial: float64 ``[n_features]``.
+            spread: the spread of the model scores at the start, more than 0.
+        """
+        tuning_set = problem.candidates.best_lists(initial, LIST_SIZE)
+        active = problem.active_mask
+        fixed = np.where(active, 0.0, initial)
+        variances = feature_variances(tuning_set)[active]
+        squares = np.append(
+            variances[: int(active[: tuning_set.space.n_dense].sum())],
+            _mean_squares(tuning_set)[active[tuning_set.space.n_dense :]],
+        )
+        largest = float(np.abs(fixed).max(initial=0.0))
+        inactive, length, start = None, 0.0, initial[active]
+        if largest > 0.0:
+            length = largest * float(np.linalg.norm(fixed / largest))
+            scores = tuning_set.model_scores(fixed / length)
+            variance = variance_in_lists(tuning_set.offsets, scores)
+            if variance > 0.0:
+                inactive = fixed / length
+                variances, start = np.append(variances, variance), np.append(start, length)
+                squares = np.append(squares, variance)
+        given, size, variance = start, float(np.abs(start).max(initial=0.0)), 0.0
+        if size > 0.0:
+            start = start / size
+            weights = _spread(active, inactive, start)
+            variance = variance_in_lists(tuning_set.offsets, tuning_set.model_scores(weights))
+            start = start * (spread / np.sqrt(variance)) if variance > 0.0 else 0.0 * start
+        if problem.bounds is None:
+            return cls(active, inactive, variances, squares, start, length)
+        low, high = problem.bounds.take(active).box
+        if problem.has_conic_bounds:
+            if inactive is not None:
+                low, high = np.append(low, 0.0), np.append(high, np.inf)
+            return cls(active, inactive, variances, squares, start, length, box=(low, high))
+        unit = float(spread / (size * np.sqrt(variance))) if variance > 0.0 else 1.0
+        if inactive is not None:
+            low, high = np.append(low, length), np.append(high, length)
+        box = (unit * low, unit * high)
+        return cls(active, inactive, variances, squares, unit * given, length, box=box, unit=unit)
+
+    def weights(self, x: Floats) -> Floats:
+        """Return the weights of the distribution, float64 ``[n_features]``."""
+        return _spread(self.active, self.inactive, x)
+
+    def gradient(self, by_weights: Floats) -> Floats:
+        """Return the derivatives by the coordinates, float64 ``[n_coordinates]``."""
+        by_active = by_weights[self.active]
+        if self.inactive is None:
+            return by_active
+        return np.append(by_active, 0.0 if self.held else float(by_weights @ self.inactive))
+
+    def is_free(self) -> NDArray[np.bool_]:
+        """Return which coordinates may change, bool ``[n_coordinates]``."""
+        free = np.ones(len(self.start), dtype=np.bool_)
+        if self.inactive is not None:
+            free[-1] = not self.held
+        return free
+
+    def decoder_weights(self, x: Floats, initial: Floats) -> Floats:
+        """Return the decoder's weights, float64 ``[n_features]``, inactive ones unchanged.
+
+        Without an inactive score any scale is valid, and the weights get that of the start, unless
+        bounds fix the scale.
+        """
+        weights = initial.copy()
+        if self.unit is not None:
+            weights[self.active] = (x if self.inactive is None else x[:-1]) / self.unit
+            return weights
+        if self.inactive is not None:
+            weights[self.active] = x[:-1] * (self.length / x[-1])
+            return weights
+        before, now = (float(np.abs(each).sum()) for each in (initial[self.active], x))
+        weights[self.active] = x * (before / now) if before > 0.0 and now > 0.0 else x
+        return weights
+
+
+def variance_in_lists(offsets: NDArray[np.int64], values: Floats) -> float:
+    """Return the variance of the values within a sentence, averaged over sentences.
+
+    Args:
+        offsets: int64 ``[n_sentences + 1]``; empty sentences do not count.
+        values: float64 ``[n_hyps]``.
+    """
+    widths = np.diff(offsets)[np.diff(offsets) > 0]
+    starts = offsets[:-1][np.diff(offsets) > 0]
+    if not len(starts):
+        return 0.0
+    means = np.add.reduceat(values, starts) / widths
+    squares = (values - np.repeat(means, widths)) ** 2
+    return float((np.add.reduceat(squares, starts) / widths).mean())
+
+
+def feature_variances(tuning_set: TuningSet) -> Floats:
+    """Return the mean variance of each feature within lists, float64 ``[n_features]``."""
+    variances = np.zeros(len(tuning_set.space))
+    for column, values in enumerate(tuning_set.dense.T):
+        variances[column] = variance_in_lists(tuning_set.offsets, values.astype(np.float64))
+    if tuning_set.sparse is not None and len(tuning_set.sparse.data):
+        variances[tuning_set.space.n_dense :] = _sparse_variances(tuning_set)
+    return variances
+
+
+def _sparse_variances(tuning_set: TuningSet) -> Floats:
+    """Return those of the sparse features: mean of squares minus square of means."""
+    from scipy.sparse import csr_array
+
+    sparse, widths = tuning_set.sparse, np.diff(tuning_set.offsets)
+    assert sparse is not None
+    shape = tuning_set.n_hyps, tuning_set.space.n_sparse
+    rows = csr_array((sparse.data.astype(np.float64), sparse.indices, sparse.indptr), shape)
+    shares = np.repeat(1.0 / np.maximum(widths, 1), widths)
+    mean = csr_array(
+        (shares, np.arange(tuning_set.n_hyps), tuning_set.offsets), (len(widths), shape[0])
+    )
+    means = mean @ rows
+    total = shares @ rows.multiply(rows) - np.asarray(means.multiply(means).sum(axis=0))
+    filled = int(np.count_nonzero(widths))
+    # Rounding can make the variance of a constant feature negative.
+    variances: Floats = np.maximum(total / filled, 0.0)
+    return variances
+
+
+def _mean_squares(tuning_set: TuningSet) -> Floats:
+    """Return the mean square of each sparse feature's nonzero values, ``[n_sparse]``."""
+    n_sparse = tuning_set.space.n_sparse
+    if tuning_set.sparse is None:
+        return np.zeros(n_sparse)
+    values, columns = tuning_set.sparse.data.astype(np.float64), tuning_set.sparse.indices
+    sums = np.bincount(columns, values**2, n_sparse)
+    counts = np.bincount(columns[values != 0.0], minlength=n_sparse)
+    return np.asarray(sums / np.maximum(counts, 1), dtype=np.float64)
+
+
+def _spread(active: NDArray[np.bool_], inactive: Floats | None, x: Floats) -> Floats:
+    weights = np.zeros(len(active))
+    if inactive is None:
+        weights[active] = x
+        return weights
+    weights[active] = x[:-1]
+    weights += x[-1] * inactive
+    return weights
+
 
 _MEMORY = 20
 """Steps that estimate the curvature, as in cdec's ``minrisk_optimize -M``."""
@@ -119,7 +310,7 @@ def minimize_stage(
         length = float(np.linalg.norm(gradient[:n] / units))
         steps.append({"objective": value, "gradient": length})
 
-    minimize: Callable[..., Minimum] = minimize_smooth
+    minimize: Callable[..., Fit] = minimize_smooth
     first = np.append(start / units, [math.log(scale)] if settings.learns_scale else [])
     penalties = settings.l1 * np.where(coordinates.is_free(), units, 0.0)
     penalties = np.append(penalties, np.zeros(len(first) - n))
@@ -141,6 +332,6 @@ def minimize_stage(
         decrease=settings.tolerance,
         accepted=record,
     )
-    point = found.x
+    point = found.weights
     end = math.exp(point[n]) if settings.learns_scale else scale
     return StageResult(units * point[:n], end, tuple(steps), found.has_converged)

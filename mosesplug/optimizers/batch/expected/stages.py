@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from mosesplug.candidates import Objective
 from mosesplug.errors import OptimizerError, UsageError
-from mosesplug.optimizers.batch.expected.coordinates import Coordinates
-from mosesplug.optimizers.batch.expected.descent import DescentSettings, minimize_stage
+from mosesplug.optimizers.batch.expected.descent import Coordinates, DescentSettings, minimize_stage
 from mosesplug.optimizers.lists.scaled import Scaling
 from mosesplug.optimizers.problem import (
     Problem,

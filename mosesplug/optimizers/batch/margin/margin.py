@@ -26,7 +26,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.batch.fits import MarginFit, fit_scaled
+from mosesplug.optimizers.batch.fits import fit_scaled
 from mosesplug.optimizers.batch.margin.options import RegularizedOptions
 from mosesplug.optimizers.batch.margin.pairs import PairsLoss, solve_pairs
 from mosesplug.optimizers.batch.margin.planes import Planes, solve_n_slack, solve_one_slack
@@ -41,6 +41,7 @@ from mosesplug.optimizers.problem import (
     score_solution,
 )
 from mosesplug.optimizers.registry import Algorithm
+from mosesplug.optimizers.solvers.quasi_newton import Fit
 from mosesplug.options import Opt
 
 Floats = NDArray[np.float64]
@@ -130,7 +131,7 @@ class CuttingPlaneOptions(_ReferenceOptions):
     ] = 500
 
 
-_Solve = Callable[[ScaledLists, NDArray[np.int64]], MarginFit]
+_Solve = Callable[[ScaledLists, NDArray[np.int64]], Fit]
 """From lists and references to the weights of one round; starts where the last one ended."""
 
 
@@ -154,7 +155,7 @@ def large_margin(
     def solver() -> _Solve:
         latest: list[Floats] = []
 
-        def solve(lists: ScaledLists, references: NDArray[np.int64]) -> MarginFit:
+        def solve(lists: ScaledLists, references: NDArray[np.int64]) -> Fit:
             if options.violations == "all":
                 loss = _pairs_loss(lists, references, gains, options)
                 return solve_pairs(
@@ -189,7 +190,7 @@ def cutting_plane(
         planes: list[Planes] = []
         latest: list[Floats] = []
 
-        def solve(lists: ScaledLists, references: NDArray[np.int64]) -> MarginFit:
+        def solve(lists: ScaledLists, references: NDArray[np.int64]) -> Fit:
             loss = _worst_loss(lists, references, gains, options)
             epsilon, limit = options.epsilon, options.planes
             if options.slack_variables == "one":
@@ -224,7 +225,7 @@ def _solve_in_rounds(
     """Choose references and solve, round by round; return the round of the best score."""
     lists = scale_lists(problem, initial, options.scaling)
 
-    def fit(lists: ScaledLists) -> MarginFit:
+    def fit(lists: ScaledLists) -> Fit:
         solve, weights = solver(), np.zeros(len(lists.columns))
         best, best_score, rounds = None, -np.inf, []
         before = None
@@ -250,7 +251,7 @@ def _solve_in_rounds(
 
 
 def _round(
-    lists: ScaledLists, gains: Floats, found: MarginFit, score: float, options: _ReferenceOptions
+    lists: ScaledLists, gains: Floats, found: Fit, score: float, options: _ReferenceOptions
 ) -> Mapping[str, Any]:
     step = {
         "objective": found.loss,

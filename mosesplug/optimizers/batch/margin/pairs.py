@@ -17,11 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.batch.fits import MarginFit
 from mosesplug.optimizers.lists.oracle_pairs import OraclePairs, count_violations
 from mosesplug.optimizers.lists.scaled import ScaledLists
 from mosesplug.optimizers.oracles import OracleSets
 from mosesplug.optimizers.solvers.pair_descent import add_coefficients, descend_pairs, start_descent
+from mosesplug.optimizers.solvers.quasi_newton import Fit
 
 Floats = NDArray[np.float64]
 
@@ -69,9 +69,7 @@ class PairsLoss:
         return float(loss) / max(1, count), int(count)
 
 
-def solve_pairs(
-    loss: PairsLoss, rng: np.random.Generator, *, tolerance: float, sweeps: int
-) -> MarginFit:
+def solve_pairs(loss: PairsLoss, rng: np.random.Generator, *, tolerance: float, sweeps: int) -> Fit:
     """Descend in the dual until the duality gap is small.
 
     Args:
@@ -109,4 +107,4 @@ def solve_pairs(
     if not len(demands):
         bound = objective
     done = objective - bound <= tolerance * objective
-    return MarginFit(best, objective, len(rounds) * _SWEEPS, done, bound, tuple(rounds))
+    return Fit(best, objective, len(rounds) * _SWEEPS, done, bound, tuple(rounds))

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.batch.fits import WeightFit, fit_scaled
+from mosesplug.optimizers.batch.fits import fit_scaled
 from mosesplug.optimizers.batch.margin.options import RegularizedOptions
 from mosesplug.optimizers.batch.ranking.pairs import PairSampling, RankedPairs, sample_pairs
 from mosesplug.optimizers.costs import first_of_largest
@@ -43,6 +43,7 @@ from mosesplug.optimizers.problem import (
 )
 from mosesplug.optimizers.registry import Algorithm
 from mosesplug.optimizers.solvers.bounded import Box, minimize_in_box
+from mosesplug.optimizers.solvers.quasi_newton import Fit
 from mosesplug.options import Opt, same_as
 
 Floats = NDArray[np.float64]
@@ -150,7 +151,7 @@ def fit_differences(
     contrast: Contrast,
     regularization: float,
     box: Box | None = None,
-) -> WeightFit:
+) -> Fit:
     """Return the weights with the least loss, in their features' units.
 
     Args:
@@ -180,10 +181,9 @@ def fit_differences(
             value = float(misses @ misses) / size + regularization * float(weights @ weights)
             return value, 2.0 * (backward(misses) / size + regularization * weights)
 
-        least = minimize_in_box(
+        return minimize_in_box(
             value_and_gradient, np.zeros(len(lists.columns)), box, memory=20, decrease=1e-14
         )
-        return WeightFit(least.x, least.value, least.iterations, least.has_converged)
     shape = (len(targets), len(lists.columns))
     operator = LinearOperator(shape, matvec=forward, rmatvec=backward, dtype=np.float64)
     damp = float(np.sqrt(regularization * len(targets)))
@@ -191,9 +191,7 @@ def fit_differences(
     weights, stopped, iterations = np.asarray(found[0]), int(found[1]), int(found[2])
     misses = targets - forward(weights)
     loss = float(misses @ misses) / max(1, len(targets))
-    return WeightFit(
-        weights, loss + regularization * float(weights @ weights), iterations, stopped != 7
-    )
+    return Fit(weights, loss + regularization * float(weights @ weights), iterations, stopped != 7)
 
 
 def regression(

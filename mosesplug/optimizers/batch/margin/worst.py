@@ -24,7 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.optimizers.batch.fits import MarginFit
 from mosesplug.optimizers.lists.oracle_pairs import (
     add_difference,
     difference_score,
@@ -32,6 +31,7 @@ from mosesplug.optimizers.lists.oracle_pairs import (
 )
 from mosesplug.optimizers.lists.rows import FeatureRows
 from mosesplug.optimizers.lists.scaled import ScaledLists
+from mosesplug.optimizers.solvers.quasi_newton import Fit
 
 Floats = NDArray[np.float64]
 
@@ -108,7 +108,7 @@ def solve_dual(
     tolerance: float,
     sweeps: int,
     multipliers: Floats | None = None,
-) -> tuple[MarginFit, Floats]:
+) -> tuple[Fit, Floats]:
     """Exchange multipliers until the duality gap is small.
 
     Args:
@@ -203,10 +203,10 @@ class BestWeights:
         self.lower = max(self.lower, bound)
         self.rounds.append({"objective": objective, "bound": bound})
 
-    def fit(self, tolerance: float | None) -> MarginFit:
+    def fit(self, tolerance: float | None) -> Fit:
         """Return the fit; with no tolerance it converged if the last plane added nothing."""
         done = self.done if tolerance is None else self.gap <= tolerance * self.objective
-        return MarginFit(
+        return Fit(
             self.weights, self.objective, len(self.rounds), done, self.lower, tuple(self.rounds)
         )
 

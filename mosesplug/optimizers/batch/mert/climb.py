@@ -20,8 +20,12 @@ from numpy.typing import NDArray
 
 from mosesplug.candidates import SearchSpace, Surface
 from mosesplug.optimizers.bounds import Bounds
-from mosesplug.optimizers.line_search.regularized import Regularizer, best_move
-from mosesplug.optimizers.line_search.space import IntervalChoice, best_point
+from mosesplug.optimizers.line_search.space import (
+    IntervalChoice,
+    Regularizer,
+    best_move,
+    best_point,
+)
 
 FURTHEST = 1000.0
 """Longest step, relative to the L1 norms of weights and direction: beyond it the other weights are

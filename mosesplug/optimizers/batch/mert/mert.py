@@ -19,6 +19,12 @@ from numpy.typing import NDArray
 
 from mosesplug.candidates import SearchSpace
 from mosesplug.errors import OptimizerError
+from mosesplug.optimizers.batch.fits import (
+    choose_best,
+    insert_active,
+    make_solution,
+    starting_points,
+)
 from mosesplug.optimizers.batch.mert.climb import (
     NEAR,
     Climb,
@@ -32,14 +38,7 @@ from mosesplug.optimizers.batch.mert.climb import (
 )
 from mosesplug.optimizers.batch.mert.graphs import search_lists_first
 from mosesplug.optimizers.batch.mert.options import MertOptions
-from mosesplug.optimizers.batch.searches import (
-    choose_best,
-    insert_active,
-    make_solution,
-    starting_points,
-)
-from mosesplug.optimizers.line_search.regularized import Regularizer
-from mosesplug.optimizers.line_search.space import IntervalChoice
+from mosesplug.optimizers.line_search.space import IntervalChoice, Regularizer
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,

@@ -19,13 +19,11 @@ instead of 0: the method of multipliers (Rockafellar 1976), whose gap shrinks fa
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.batch.fits import WeightFit
 from mosesplug.optimizers.batch.ranking.linear import (
     FeatureMoments,
     LossCurve,
@@ -34,6 +32,7 @@ from mosesplug.optimizers.batch.ranking.linear import (
     minimize_score_loss,
 )
 from mosesplug.optimizers.solvers.bounded import Box
+from mosesplug.optimizers.solvers.quasi_newton import Fit
 
 Floats = NDArray[np.float64]
 
@@ -60,18 +59,6 @@ class HingeLosses(NamedTuple):
     next_losses: Callable[[float, Floats], HingeLosses] | None = None
 
 
-@dataclass(frozen=True)
-class HingeFit(WeightFit):
-    """A fit with its duality gap.
-
-    Attributes:
-        gap: largest distance from the least loss; infinite if unknown, which happens without a
-            prior.
-    """
-
-    gap: float = np.inf
-
-
 def minimize_hinge(
     rows: Any,
     losses: HingeLosses,
@@ -82,7 +69,7 @@ def minimize_hinge(
     tolerance: float = 1e-3,
     max_iterations: int = 200,
     box: Box | None = None,
-) -> HingeFit:
+) -> Fit:
     """Find the weights with the smallest hinge loss and prior.
 
     Args:
@@ -95,7 +82,7 @@ def minimize_hinge(
         max_iterations: maximum Newton steps; in a box, of each rounding's L-BFGS.
         box: limits of the weights; None: none.
     """
-    width, fit, iterations = _WIDEST, HingeFit(np.zeros(rows.shape[1]), np.inf, 0, False), 0
+    width, fit, iterations = _WIDEST, Fit(np.zeros(rows.shape[1]), np.inf, 0, False, -np.inf), 0
     while not fit.has_converged and width > _NARROWEST:
         if box is None and iterations >= max_iterations:
             break
@@ -122,8 +109,9 @@ def minimize_hinge(
             bound -= 0.5 / precision * float(pull @ pull)
         else:  # no such dual point is known, but the rounded loss is never larger
             bound = found.loss if found.has_converged else -np.inf
-        gap = max(0.0, value - bound)
-        fit = HingeFit(found.weights, value, iterations, gap <= tolerance * value, gap)
+        bound = min(bound, value)
+        is_close = value - bound <= tolerance * value
+        fit = Fit(found.weights, value, iterations, is_close, bound)
         if losses.next_losses is not None:
             losses = losses.next_losses(width, scores)
         width *= _NARROWER
@@ -137,7 +125,7 @@ def fit_hinge(
     offsets: Floats | float = 0.0,
     tolerance: float = 1e-3,
     box: Box | None = None,
-) -> HingeFit:
+) -> Fit:
     """Fit a support vector machine: ``sum max(0, 1 - x . w - offset)`` and a prior.
 
     Args:

@@ -13,15 +13,16 @@ slows down conjugate gradients: they work on weights in units of the features' s
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.batch.fits import WeightFit, fit_active
+from mosesplug.optimizers.batch.fits import fit_active
 from mosesplug.optimizers.problem import Problem
 from mosesplug.optimizers.solvers.bounded import Box, minimize_in_box
+from mosesplug.optimizers.solvers.quasi_newton import Fit
 from mosesplug.tuning_set import TuningSet
 
 Floats = NDArray[np.float64]
@@ -185,7 +186,7 @@ def minimize_score_loss(
     steepness: float = 1e-7,
     max_iterations: int = 200,
     box: Box | None = None,
-) -> WeightFit:
+) -> Fit:
     """Find the weights with the smallest loss and prior.
 
     Args:
@@ -239,7 +240,7 @@ def minimize_score_loss(
         scores, weights, curve, value = scores + size * change, point, ahead, reached
         iterations += 1
         steep = gradient()
-    return WeightFit(weights, value, iterations, converged)
+    return Fit(weights, value, iterations, converged)
 
 
 def _minimize_in_box(
@@ -252,7 +253,7 @@ def _minimize_in_box(
     start: Floats | None,
     steepness: float,
     max_iterations: int,
-) -> WeightFit:
+) -> Fit:
     """Minimize inside a box, with each weight in units of its second moment."""
     curvature = second.squares + precision / max(1, rows.shape[0])
     units = 1.0 / np.sqrt(np.where(curvature > 0.0, curvature, 1.0))
@@ -274,7 +275,7 @@ def _minimize_in_box(
         max_iterations=max_iterations,
         steepness=steepness * max(first, np.finfo(float).tiny),
     )
-    return WeightFit(units * found.x, found.value, found.iterations, found.has_converged)
+    return replace(found, weights=units * found.weights)
 
 
 def _conjugate_gradients(
@@ -335,8 +336,8 @@ def _along(
 def fit_score_loss(
     problem: Problem,
     initial: Floats,
-    fit: Callable[..., WeightFit],
-) -> tuple[Floats, WeightFit]:
+    fit: Callable[..., Fit],
+) -> tuple[Floats, Fit]:
     """Return the weights that minimize a loss of all model scores, and their fit.
 
     Args:
@@ -357,9 +358,7 @@ def fit_score_loss(
         firsts = scores[offsets[:-1][filled]]
         return np.asarray(scores - np.repeat(firsts, np.diff(offsets)[filled]))
 
-    def with_column(
-        column: Floats | None, others: Floats | float, box: Box | None = None
-    ) -> WeightFit:
+    def with_column(column: Floats | None, others: Floats | float, box: Box | None = None) -> Fit:
         own = rows if column is None else _append_column(rows, column)
         return fit(own, compute_moments(own, scale_list_sums(offsets, own)), others, box)
 

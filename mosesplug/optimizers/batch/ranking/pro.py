@@ -22,8 +22,7 @@ from mosesplug.optimizers.batch.ranking.classifiers import (
     describe_fit,
     fit_pairs,
 )
-from mosesplug.optimizers.batch.ranking.constraints import ConstraintOptions
-from mosesplug.optimizers.batch.ranking.pairs import PairSampling, sample_pairs
+from mosesplug.optimizers.batch.ranking.pairs import ConstraintOptions, PairSampling, sample_pairs
 from mosesplug.optimizers.batch.ranking.summaries import Summaries
 from mosesplug.optimizers.problem import (
     Problem,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mosesplug.metrics import metric
-from mosesplug.optimizers.batch.expected.coordinates import (
+from mosesplug.optimizers.batch.expected.descent import (
     Coordinates,
     feature_variances,
     variance_in_lists,

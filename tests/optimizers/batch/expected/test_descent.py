@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from mosesplug.metrics import metric
-from mosesplug.optimizers.batch.expected.coordinates import Coordinates
-from mosesplug.optimizers.batch.expected.descent import DescentSettings, minimize_stage
+from mosesplug.optimizers.batch.expected.descent import Coordinates, DescentSettings, minimize_stage
 from mosesplug.optimizers.batch.expected.objectives import softmax, xbleu
 from mosesplug.optimizers.lists.shards import WholeLists
 from mosesplug.optimizers.problem import Problem

@@ -7,11 +7,11 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from mosesplug.optimizers.batch.fits import MarginFit
 from mosesplug.optimizers.batch.margin.planes import solve_n_slack, solve_one_slack
 from mosesplug.optimizers.batch.margin.worst import WorstLoss, solve_dual
 from mosesplug.optimizers.lists.scaled import scale_lists
 from mosesplug.optimizers.problem import Problem
+from mosesplug.optimizers.solvers.quasi_newton import Fit
 from tests.optimizers.lists.test_scaled import matrix
 from tests.optimizers.online.batches import random_batch
 from tests.optimizers.problems import Accuracy
@@ -51,7 +51,7 @@ def least(loss: WorstLoss) -> tuple[float, NDArray[np.float64]]:
     return float(found.fun), found.x[:size]
 
 
-def solved(name: str, loss: WorstLoss) -> MarginFit:
+def solved(name: str, loss: WorstLoss) -> Fit:
     rng = np.random.default_rng(1)
     if name == "dual":
         return solve_dual(loss, rng, tolerance=1e-9, sweeps=20000)[0]

@@ -9,8 +9,12 @@ import pytest
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.batch.ranking.constraints import ConstraintOptions
-from mosesplug.optimizers.batch.ranking.pairs import PairSampling, RankedPairs, sample_pairs
+from mosesplug.optimizers.batch.ranking.pairs import (
+    ConstraintOptions,
+    PairSampling,
+    RankedPairs,
+    sample_pairs,
+)
 from mosesplug.optimizers.batch.ranking.pro import ProOptions
 from mosesplug.optimizers.problem import Problem
 from mosesplug.optimizers.registry import algorithm

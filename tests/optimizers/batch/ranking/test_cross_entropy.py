@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.batch.ranking.cross_entropy import (
+from mosesplug.optimizers.batch.ranking.whole_lists import (
     CrossEntropyOptions,
     cross_entropy_loss,
     discounted_shares,

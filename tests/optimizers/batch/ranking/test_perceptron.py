@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from mosesplug.optimizers.batch.ranking.perceptron import fit_perceptron
+from mosesplug.optimizers.batch.ranking.classifiers import fit_perceptron
 
 
 def test_average_of_every_step() -> None:

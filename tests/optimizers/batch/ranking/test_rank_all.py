@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.batch.ranking.rank_all import RankAllOptions
+from mosesplug.optimizers.batch.ranking.whole_lists import RankAllOptions
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.optimizers.registry import algorithm
 from tests.optimizers.batch.ranking.test_pro import cosine, planted_sparse
