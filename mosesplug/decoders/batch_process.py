@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, Self, TypeVar
 
 from formats.moses.ini import read_moses_ini, with_weights
 from formats.nbest.block import NBestList
@@ -16,14 +16,10 @@ from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists
 from mosesplug.decoders.command import DecoderCommand, format_decoder_weights
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.process import FinishedProcess, make_error, run_command
-from mosesplug.decoders.protocol import WEIGHT_FILES
+from mosesplug.decoders.protocol import WEIGHT_FILES, BatchTask, ignore_command
 from mosesplug.errors import DecoderError
 
 Program = TypeVar("Program", MosesDecoder, DecoderCommand)
-
-
-def _ignore_command(command: tuple[str, ...]) -> None:
-    """Do nothing."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +42,13 @@ class _FileDecoder(BatchDecoder, Generic[Program]):
     directory: Path
     nbest: int
     prefix: str = "batch"
-    executing: Callable[[tuple[str, ...]], None] = _ignore_command
+    executing: Callable[[tuple[str, ...]], None] = ignore_command
     beat: Callable[[int], None] | None = None
+
+    @classmethod
+    def of(cls, decoder: Program, task: BatchTask) -> Self:
+        """Return the decoder of a task."""
+        return cls(decoder, **vars(task))
 
     any_layout: ClassVar[bool] = False
     """Whether the decoder may write another list format than Moses'."""

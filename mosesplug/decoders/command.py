@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_args
@@ -17,7 +17,7 @@ from formats.weights.files import format_weight
 from formats.weights.json_file import format_json_weights
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.decoders.kinds import WeightsFormat
-from mosesplug.decoders.protocol import Decoder, DecodingTask, Description
+from mosesplug.decoders.protocol import BatchTask, Decoder, DecodingTask, Description
 from mosesplug.errors import UsageError
 
 PLACEHOLDERS: Mapping[str, str] = {
@@ -49,6 +49,11 @@ class DecoderCommand(Description):
     weights_format: WeightsFormat = "dense"
     timeout: float | None = None
 
+    no_server = (
+        "--decode-command is run for each mini-batch and cannot be a server: leave out"
+        " --online-decoder"
+    )
+
     @property
     def flags(self) -> tuple[str, ...]:
         """The words after the program."""
@@ -59,14 +64,6 @@ class DecoderCommand(Description):
         """None: the input is text."""
         return None
 
-    @property
-    def no_server(self) -> str:
-        """It ends with each call."""
-        return (
-            "--decode-command is run for each mini-batch and cannot be a server: leave out"
-            " --online-decoder"
-        )
-
     def open(self, task: DecodingTask) -> Decoder:
         """Return the decoder of a run, with the features of the file of weights."""
         from mosesplug.decoders.prepare import read_features
@@ -74,20 +71,11 @@ class DecoderCommand(Description):
 
         return CommandDecoder(read_features(task, self.weights_format), task, self)
 
-    def open_batches(
-        self,
-        config: Path,
-        directory: Path,
-        nbest: int,
-        prefix: str = "batch",
-        *,
-        executing: Callable[[tuple[str, ...]], None] = lambda command: None,
-        beat: Callable[[int], None] | None = None,
-    ) -> BatchDecoder:
+    def open_batches(self, task: BatchTask) -> BatchDecoder:
         """Return a decoder that runs the command for each mini-batch."""
         from mosesplug.decoders.batch_process import CommandProcess
 
-        return CommandProcess(self, config, directory, nbest, prefix, executing, beat)
+        return CommandProcess.of(self, task)
 
     @property
     def takes_input(self) -> bool:

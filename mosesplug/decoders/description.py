@@ -1,18 +1,21 @@
-"""The kinds of decoders that the settings of a run can name."""
+"""The kinds of decoders that the settings of a run can name.
+
+Help and settings import this module: what looks plug-ins up or runs programs is imported where a
+decoder is opened.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.decoders.command import DecoderCommand
 from mosesplug.decoders.kinds import WeightsFormat
 from mosesplug.decoders.moses import MosesDecoder
-from mosesplug.decoders.plugin import NamedDecoder
 from mosesplug.decoders.protocol import (
-    Capability,
+    BatchTask,
     DecodedInput,
     Decoder,
     DecodingTask,
@@ -22,6 +25,9 @@ from mosesplug.errors import UsageError
 
 ASK = "ask:"
 """What the setting ``decoder`` calls an ``OutsideDecoder``."""
+
+PLUGIN = "plugin:"
+"""What the setting ``decoder`` of a ``NamedDecoder`` begins with."""
 
 
 @dataclass(frozen=True)
@@ -36,19 +42,17 @@ class DecodedGraphs(Description):
     """
 
     place: Path
-    flags: tuple[str, ...] = ()
-    input_type: int | None = None
-    weights_format: WeightsFormat = "moses"
+
+    flags: ClassVar[tuple[str, ...]] = ()
+    input_type: ClassVar[int | None] = None
+    weights_format: ClassVar[WeightsFormat] = "moses"
+    # The features of the graphs are those of the moses.ini.
+    reads_weight_file = False
 
     @property
     def words(self) -> tuple[str, ...]:
         """How the settings and the files of a run name it."""
         return (f"forest:{self.place}",)
-
-    @property
-    def reads_weight_file(self) -> bool:
-        """No: the features of the graphs are those of the ``moses.ini``."""
-        return False
 
     @property
     def stored_graphs(self) -> Path:
@@ -65,10 +69,10 @@ class OutsideDecoder(Description):
     """
 
     weights_format: WeightsFormat = "dense"
-    flags: tuple[str, ...] = ()
-    input_type: int | None = None
 
-    capabilities: frozenset[Capability] = frozenset()
+    flags: ClassVar[tuple[str, ...]] = ()
+    input_type: ClassVar[int | None] = None
+    capabilities = frozenset()
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -81,20 +85,59 @@ class OutsideDecoder(Description):
 
         return AbsentDecoder(read_features(task, self.weights_format))
 
-    def open_batches(
-        self,
-        config: Path,
-        directory: Path,
-        nbest: int,
-        prefix: str = "batch",
-        *,
-        executing: Callable[[tuple[str, ...]], None] = lambda command: None,
-        beat: Callable[[int], None] | None = None,
-    ) -> BatchDecoder:
+    def open_batches(self, task: BatchTask) -> BatchDecoder:
         """Raise ``UsageError``."""
         raise UsageError(
             "a run by ask and tell has no decoder for a held-out set: leave out --heldout"
         )
+
+
+@dataclass(frozen=True)
+class NamedDecoder(Description):
+    """A decoder that another package registers, called in this process.
+
+    Attributes:
+        name: the name that it is registered under.
+        argument: what it is opened with.
+    """
+
+    name: str
+    argument: str = ""
+
+    flags: ClassVar[tuple[str, ...]] = ()
+    input_type: ClassVar[int | None] = None
+    weights_format: ClassVar[WeightsFormat] = "dense"
+    no_server = "a plug-in decodes in this process: leave out --online-decoder"
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """How the settings and the files of a run name it."""
+        return (f"{PLUGIN}{self.name}{':' if self.argument else ''}{self.argument}",)
+
+    @classmethod
+    def parse(cls, text: str) -> NamedDecoder:
+        """Return the decoder of ``plugin:NAME`` or ``plugin:NAME:ARGUMENT``."""
+        name, _, argument = text.removeprefix(PLUGIN).partition(":")
+        return cls(name, argument)
+
+    def open(self, task: DecodingTask) -> Decoder:
+        """Open the plug-in for a run.
+
+        Raises:
+            UsageError: there is no such plug-in, or it cannot use its argument.
+            DecoderError: it failed.
+        """
+        from mosesplug.decoders.plugin import PluginRunDecoder, open_plugin
+        from mosesplug.decoders.prepare import read_features
+
+        features = read_features(task, self.weights_format)
+        return PluginRunDecoder(features, task, self, open_plugin(self))
+
+    def open_batches(self, task: BatchTask) -> BatchDecoder:
+        """Open the plug-in for mini-batches."""
+        from mosesplug.decoders.plugin import PluginBatches, open_plugin
+
+        return PluginBatches(self, open_plugin(self), task.nbest)
 
 
 DecoderDescription = MosesDecoder | DecodedGraphs | DecoderCommand | OutsideDecoder | NamedDecoder

@@ -7,14 +7,15 @@ working directory, which is the decoder's current directory.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from formats.moses.decoder_flags import flag_name
 from mosesplug.decoders.batch import BatchDecoder
 from mosesplug.decoders.kinds import WeightsFormat
-from mosesplug.decoders.protocol import Capability, Decoder, DecodingTask, Description
+from mosesplug.decoders.protocol import BatchTask, Decoder, DecodingTask, Description
 from mosesplug.errors import UsageError
 
 _MODEL_FLAGS = (
@@ -109,22 +110,15 @@ class MosesDecoder(Description):
     post_editing: PostEditing | None = None
     timeout: float | None = None
 
-    capabilities: frozenset[Capability] = frozenset({"decoding", "forced decoding", "domains"})
+    weights_format: ClassVar[WeightsFormat] = "moses"
+    capabilities = frozenset({"decoding", "forced decoding", "domains"})
+    # Its command line has the weights, and it announces its features.
+    reads_weight_file = False
 
     @property
     def words(self) -> tuple[str, ...]:
         """The program and its flags."""
         return (str(self.program), *self.flags)
-
-    @property
-    def weights_format(self) -> WeightsFormat:
-        """A ``moses.ini``."""
-        return "moses"
-
-    @property
-    def reads_weight_file(self) -> bool:
-        """No: its command line has the weights, and it announces its features."""
-        return False
 
     @property
     def wrappers(self) -> tuple[str, ...]:
@@ -145,20 +139,11 @@ class MosesDecoder(Description):
 
         return open_program(self, task)
 
-    def open_batches(
-        self,
-        config: Path,
-        directory: Path,
-        nbest: int,
-        prefix: str = "batch",
-        *,
-        executing: Callable[[tuple[str, ...]], None] = lambda command: None,
-        beat: Callable[[int], None] | None = None,
-    ) -> BatchDecoder:
+    def open_batches(self, task: BatchTask) -> BatchDecoder:
         """Return a decoder that runs the program for each mini-batch."""
         from mosesplug.decoders.batch_process import ProcessDecoder
 
-        return ProcessDecoder(self, config, directory, nbest, prefix, executing, beat)
+        return ProcessDecoder.of(self, task)
 
     def show_weights(self, config: Path) -> tuple[str, ...]:
         """Return the command that prints features and weights."""

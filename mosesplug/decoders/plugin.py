@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from formats.errors import FormatError
@@ -18,22 +17,17 @@ from formats.nbest.block import NBestList
 from formats.nbest.entry import NBestEntry, format_entry
 from formats.text import atomic_write, read_lines, write_atomic
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists
-from mosesplug.decoders.kinds import WeightsFormat
+from mosesplug.decoders.description import NamedDecoder
 from mosesplug.decoders.lists import finish_list
-from mosesplug.decoders.prepare import read_features
 from mosesplug.decoders.protocol import (
     BatchRecipe,
     DecodedInput,
     Decoder,
     DecodingTask,
-    Description,
 )
 from mosesplug.errors import DecoderError, MosesplugError, UsageError
 from mosesplug.events import Clock, DecodingProgress
 from mosesplug.plugins import DECODERS, load_plugin, plugin_names
-
-PLUGIN = "plugin:"
-"""What the setting ``decoder`` of a ``NamedDecoder`` begins with."""
 
 EXACT_DIGITS = 9
 """Digits that preserve a float32."""
@@ -88,62 +82,6 @@ class DecoderPlugin:
     name: str
     summary: str
     open: Callable[[str], PluginDecoder]
-
-
-@dataclass(frozen=True)
-class NamedDecoder(Description):
-    """A decoder that another package registers, called in this process.
-
-    Attributes:
-        name: the name that it is registered under.
-        argument: what it is opened with.
-    """
-
-    name: str
-    argument: str = ""
-    flags: tuple[str, ...] = ()
-    input_type: int | None = None
-    weights_format: WeightsFormat = "dense"
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """How the settings and the files of a run name it."""
-        return (f"{PLUGIN}{self.name}{':' if self.argument else ''}{self.argument}",)
-
-    @property
-    def no_server(self) -> str:
-        """It decodes in this process."""
-        return "a plug-in decodes in this process: leave out --online-decoder"
-
-    @classmethod
-    def parse(cls, text: str) -> NamedDecoder:
-        """Return the decoder of ``plugin:NAME`` or ``plugin:NAME:ARGUMENT``."""
-        name, _, argument = text.removeprefix(PLUGIN).partition(":")
-        return cls(name, argument)
-
-    def open(self, task: DecodingTask) -> PluginRunDecoder:
-        """Open the plug-in for a run.
-
-        Raises:
-            UsageError: there is no such plug-in, or it cannot use its argument.
-            DecoderError: it failed.
-        """
-        features = read_features(task, self.weights_format)
-        return PluginRunDecoder(features, task, self, open_plugin(self))
-
-    def open_batches(
-        self,
-        config: Path,
-        directory: Path,
-        nbest: int,
-        prefix: str = "batch",
-        *,
-        executing: Callable[[tuple[str, ...]], None] = lambda command: None,
-        beat: Callable[[int], None] | None = None,
-    ) -> PluginBatches:
-        """Open the plug-in for mini-batches."""
-        del config, directory, prefix, executing, beat
-        return PluginBatches(self, open_plugin(self), nbest)
 
 
 def find_decoder_plugin(name: str) -> DecoderPlugin:
@@ -351,8 +289,7 @@ class PluginRunDecoder(Decoder):
 
     @property
     def _batches(self) -> BatchRecipe:
-        task = self.task
-        return BatchRecipe(self.named_decoder, task.config, task.files.directory, task.nbest)
+        return BatchRecipe(self.named_decoder, self.task.batches)
 
 
 def _format_entries(named: NamedDecoder, entries: Iterable[NBestEntry]) -> list[bytes]:

@@ -184,10 +184,7 @@ class ProgramDecoder(Decoder):
     def recipe(self, served: BatchDecoder, workers: int) -> DecoderRecipe:
         """Return how to make more decoders of mini-batches. Each loads the model."""
         del workers
-        task = self.task
-        return served.own_recipe() or BatchRecipe(
-            self.program, task.config, task.files.directory, task.nbest
-        )
+        return served.own_recipe() or BatchRecipe(self.program, self.task.batches)
 
     def _overwrite(self, iteration: int, weights: ModelWeights) -> str | None:
         if iteration == 1 and self.task.keeps_first_weights:
@@ -221,10 +218,8 @@ class ProgramDecoder(Decoder):
             )
 
     def _process(self, prefix: str) -> ProcessDecoder:
-        task = self.task
-        return ProcessDecoder(
-            self.program, task.config, task.files.directory, task.nbest, prefix, task.report_command
-        )
+        batches = replace(self.task.batches, prefix=prefix, executing=self.task.report_command)
+        return ProcessDecoder.of(self.program, batches)
 
     def _is_usable(
         self, server: ServerDecoder, sentences: Sequence[bytes], weights: ModelWeights
@@ -337,8 +332,7 @@ class CommandDecoder(Decoder):
 
     @property
     def _batches(self) -> BatchRecipe:
-        task = self.task
-        return BatchRecipe(self.command, task.config, task.files.directory, task.nbest)
+        return BatchRecipe(self.command, self.task.batches)
 
 
 def _run_decoder(

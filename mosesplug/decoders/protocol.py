@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
@@ -142,6 +142,11 @@ class DecodingTask:
             raise UsageError("this needs the source sentences: give --input")
         return self.input
 
+    @property
+    def batches(self) -> BatchTask:
+        """The same for its mini-batches."""
+        return BatchTask(self.config, self.files.directory, self.nbest)
+
     def report_command(self, command: tuple[str, ...]) -> None:
         """Report that a command starts."""
         self.watch(CommandStarted(command))
@@ -232,24 +237,47 @@ class Decoder:
         """Release processes and files; the next use opens them again."""
 
 
+def ignore_command(command: tuple[str, ...]) -> None:
+    """Do nothing."""
+
+
+@dataclass(frozen=True)
+class BatchTask:
+    """What a decoder of mini-batches must know.
+
+    Attributes:
+        config: the ``moses.ini``, or file of weights, that the run started with.
+        directory: the directory of its files.
+        nbest: length of the n-best lists.
+        prefix: distinguishes its files from those of other decoders.
+        executing: receives each command.
+        beat: called a few times a second while a program runs. An exception that it raises ends
+            the program, and the mini-batch.
+    """
+
+    config: Path
+    directory: Path
+    nbest: int
+    prefix: str = "batch"
+    executing: Callable[[tuple[str, ...]], None] = ignore_command
+    beat: Callable[[int], None] | None = None
+
+
 class Description:
     """A decoder as the settings name it, and what it can do.
 
     Every description also has ``words`` (how the files of a run name it), ``flags``, an
     ``input_type`` and the ``weights_format`` of the files of weights.
+
+    Attributes:
+        capabilities: what it can do beside n-best lists.
+        reads_weight_file: whether it gets its weights in a file, and announces no features.
+        no_server: why it cannot be kept running as a server; None if it may.
     """
 
-    capabilities: frozenset[Capability] = frozenset({"decoding"})
-
-    @property
-    def reads_weight_file(self) -> bool:
-        """Whether it gets its weights in a file, and announces no features."""
-        return True
-
-    @property
-    def no_server(self) -> str | None:
-        """Why it cannot be kept running as a server; None if it may."""
-        return None
+    capabilities: ClassVar[frozenset[Capability]] = frozenset({"decoding"})
+    reads_weight_file: ClassVar[bool] = True
+    no_server: ClassVar[str | None] = None
 
     @property
     def stored_graphs(self) -> Path | None:
@@ -274,26 +302,8 @@ class Description:
         """
         raise NotImplementedError
 
-    def open_batches(
-        self,
-        config: Path,
-        directory: Path,
-        nbest: int,
-        prefix: str = "batch",
-        *,
-        executing: Callable[[tuple[str, ...]], None] = lambda command: None,
-        beat: Callable[[int], None] | None = None,
-    ) -> BatchDecoder:
+    def open_batches(self, task: BatchTask) -> BatchDecoder:
         """Return a decoder of mini-batches.
-
-        Args:
-            config: the ``moses.ini``, or file of weights, that the run started with.
-            directory: the directory of its files.
-            nbest: length of the n-best lists.
-            prefix: distinguishes its files from those of other decoders.
-            executing: receives each command.
-            beat: called a few times a second while a program runs. An exception that it raises
-                ends the program, and the mini-batch.
 
         Raises:
             UsageError, DecoderError: it cannot be used.
@@ -306,9 +316,7 @@ class BatchRecipe:
     """A ``DecoderRecipe`` that opens mini-batches of a description."""
 
     description: Description
-    config: Path
-    directory: Path
-    nbest: int
+    task: BatchTask
 
     def make(
         self,
@@ -318,6 +326,4 @@ class BatchRecipe:
     ) -> BatchDecoder:
         """See ``DecoderRecipe.make``."""
         del note
-        return self.description.open_batches(
-            self.config, self.directory, self.nbest, prefix, beat=beat
-        )
+        return self.description.open_batches(replace(self.task, prefix=prefix, beat=beat))

@@ -11,12 +11,14 @@ from formats.references import reference_files
 from mosesplug.decoders.command import DecoderCommand, parse_command
 from mosesplug.decoders.description import (
     ASK,
+    PLUGIN,
     DecodedGraphs,
     DecoderDescription,
+    NamedDecoder,
     OutsideDecoder,
 )
 from mosesplug.decoders.moses import MosesDecoder, PostEditing, Queue, parse_flags
-from mosesplug.decoders.plugin import PLUGIN, NamedDecoder, find_decoder_plugin
+from mosesplug.decoders.plugin import find_decoder_plugin
 from mosesplug.decoders.protocol import ModelFilter
 from mosesplug.errors import UsageError
 from mosesplug.settings.arguments import find_decoder, require_program

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from formats.nbest.block import NBestList
 from formats.weights.files import WeightGroup
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
-from mosesplug.decoders.plugin import DecoderPlugin, NamedDecoder, PluginBatches
+from mosesplug.decoders.description import NamedDecoder
+from mosesplug.decoders.plugin import DecoderPlugin, PluginBatches
 from mosesplug.testing.checks import require, require_equal, run_checks
 
 __all__ = ["DECODER_CHECKS", "DecoderCase", "check_batch_decoder", "check_decoder"]

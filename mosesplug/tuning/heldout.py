@@ -17,6 +17,7 @@ from formats.nbest.block import NBestList
 from formats.text import read_lines
 from formats.weights.files import ShowWeights
 from mosesplug.decoders.batch import BatchDecoder
+from mosesplug.decoders.protocol import BatchTask
 from mosesplug.errors import DataError, UsageError
 from mosesplug.events import CommandStarted, HeldOutScored, PhaseStarted, Watcher
 from mosesplug.metrics import Metric, PreparedReferences
@@ -171,11 +172,13 @@ def _open_decoder(
     directory = configuration.working_directory
     if description.stored_graphs is None:
         return description.open_batches(
-            config,
-            directory,
-            1,
-            "heldout",
-            executing=lambda command: watch(CommandStarted(command)),
+            BatchTask(
+                config,
+                directory,
+                1,
+                prefix="heldout",
+                executing=lambda command: watch(CommandStarted(command)),
+            )
         )
     return open_forest(
         description.stored_graphs,
