@@ -206,7 +206,6 @@ def find_field_types(cls: type) -> Mapping[str, Any]:
 
 @cache
 def _read_hints(cls: type) -> Mapping[str, Any]:
-    """Kept, since each hint is compiled from its text."""
     return get_type_hints(cls, include_extras=True)
 
 

@@ -18,7 +18,6 @@ def make_options(algorithm: Algorithm, values: Mapping[str, object]) -> object:
     """Return the algorithm's option dataclass with some fields set.
 
     Args:
-        algorithm: from the registry.
         values: field name (``-`` counts as ``_``) to value; texts are read as the field's type.
 
     Raises:
@@ -44,7 +43,6 @@ def add_tune_options(algorithm: Algorithm, given: Mapping[str, object]) -> dict[
     """Return settings with those that ``mosesplug tune`` adds.
 
     Args:
-        algorithm: from the registry.
         given: as for ``make_options``.
 
     Raises:
@@ -110,7 +108,6 @@ def unknown_option(name: str, algorithms: Sequence[Algorithm]) -> UsageError:
 
 
 def _find_owners(name: str) -> list[str]:
-    """Return the built-in algorithms that have an option of this name."""
     every = map(registry.algorithm, registry.built_in_algorithms())
     return [each.name for each in every if name in {field.name for field in fields(each.options)}]
 
@@ -122,7 +119,6 @@ def find_idle_options(optimizer: Optimizer, names: Iterable[str]) -> list[str]:
     has one of these values), or ``name>other`` (it is greater than a number or a third option).
 
     Args:
-        optimizer: the algorithm with all of its settings.
         names: the options to check; ``-`` counts as ``_``.
     """
     known = options_by_field(optimizer.algorithm.options)
@@ -135,13 +131,7 @@ def find_idle_options(optimizer: Optimizer, names: Iterable[str]) -> list[str]:
 
 
 def enable_option(algorithm: Algorithm, values: Mapping[str, object], name: str) -> dict[str, Any]:
-    """Return options with those under which an option has an effect.
-
-    Args:
-        algorithm: from the registry.
-        values: options by name; they stay as they are.
-        name: the option.
-    """
+    """Return options with those under which an option has an effect."""
     types = find_field_types(algorithm.options)
     known = options_by_field(algorithm.options)
     condition = known[name].only_with

@@ -32,7 +32,6 @@ def find_decoder(name: str, what: str) -> Path | DecodedGraphs:
 
     Args:
         name: a program as ``require_program`` takes it, or ``forest:PATH``.
-        what: what messages call it.
 
     Raises:
         UsageError: there is no such program or path.

@@ -41,7 +41,6 @@ def make_plan(values: _Values, spelled: Callable[[str], str] = "--{}".format) ->
 
     Args:
         values: the values by name; those that are missing have their defaults.
-        spelled: how messages call a setting.
 
     Raises:
         UsageError: a value cannot be used, a file is missing, or settings exclude each other.
@@ -73,7 +72,6 @@ def make_plan(values: _Values, spelled: Callable[[str], str] = "--{}".format) ->
 
 
 def _list_required(values: _Values) -> tuple[str, ...]:
-    """Return the settings without which nothing can be tuned."""
     if values.get("decoder") == ASK:
         return ("refs", "config", "working-dir")
     decoder = () if "decode-command" in values else ("decoder",)
@@ -84,7 +82,6 @@ def make_sharding(name: str, values: _Values) -> Sharding | None:
     """Return the settings of parallel learning; None if none of them is given.
 
     Args:
-        name: the name of the algorithm.
         values: the values of the settings in ``Sharding``, and others.
 
     Raises:
@@ -231,8 +228,6 @@ def collect_values(
     What no setting describes, as a metric of the caller's own, is left out.
 
     Args:
-        configuration: the configuration of the run.
-        seed: the one that was drawn, if none was given.
         runs: the number of runs, if not a single one.
         choice: whose weights the result of several runs has.
     """

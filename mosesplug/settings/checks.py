@@ -22,9 +22,7 @@ def check_settings(
     """Check the values of settings, and which settings are given together.
 
     Args:
-        settings: all that there are.
         given: values by name. A flag that is False counts as not given.
-        spelled: how messages call a setting.
 
     Raises:
         UsageError: a value cannot be used, or one setting requires or excludes another.
@@ -87,7 +85,6 @@ def reject_combinations(option: str, others: Mapping[str, bool]) -> None:
     """Reject settings that an option excludes.
 
     Args:
-        option: how the user spells it.
         others: the other settings as the user spells them, and whether each is given.
 
     Raises:

@@ -137,7 +137,6 @@ class Configuration:
 
     Attributes:
         input: the source sentences; None only if an ``OutsideDecoder`` has them.
-        metric: what is optimized.
         existing: what to do with an earlier run in the working directory: ``continue`` it,
             ``overwrite`` it, or ``refuse`` to touch it.
         select: which weights are the result. None: ``best-heldout`` if there is a held-out set;

@@ -48,10 +48,6 @@ _Path = tuple[str, ...]
 def make_decoding(values: _Values, spelled: Callable[[str], str]) -> dict[_Path, Any]:
     """Return the decoder, and what depends on it, by their paths in a ``RunPlan``.
 
-    Args:
-        values: the values of the settings, by name.
-        spelled: how messages call a setting.
-
     Raises:
         UsageError: a file or program is missing, or settings exclude each other.
     """

@@ -24,10 +24,8 @@ class AddedFeature:
     """A feature with values from outside, in the order of the hypotheses.
 
     Attributes:
-        name: its name.
         paths: files, one after the other as one sequence; empty with ``values``.
         values: float64 ``[n]`` or ``[n, k]`` instead.
-        option: how messages call it.
     """
 
     name: str
@@ -46,9 +44,7 @@ class DerivedFeature:
     """A feature that is computed from others.
 
     Attributes:
-        name: its name.
         text: the expression as it was given.
-        expression: the same, parsed.
     """
 
     name: str
@@ -64,7 +60,6 @@ def parse_added_features(
     Args:
         texts: ``LM=run1.lm,run2.lm``, or ``LM= FILE`` as names are written in lists; features are
             returned as they are.
-        option: the option, for messages.
 
     Raises:
         UsageError: a text has another form, or a name occurs twice.

@@ -61,7 +61,6 @@ def choose_filter(
     """Return the filter command or None, and a note for the user or None.
 
     Args:
-        scripts: the directories of the default command.
         wanted: ``--filter-phrase-table``, ``--no-filter-phrase-table``, or None for neither.
         given: ``--filtercmd``, a program with its options.
 

@@ -378,7 +378,6 @@ def make_learning_settings(
 
     Args:
         values: the values by name; those that are missing have their defaults.
-        spelled: how messages call a setting.
         has_data: whether the settings must name the data; else the caller has them.
 
     Raises:

@@ -225,7 +225,6 @@ def make_list_settings(
 
     Args:
         values: the values by name; those that are missing have their defaults.
-        spelled: how messages call a setting.
 
     Raises:
         UsageError: a value cannot be used.

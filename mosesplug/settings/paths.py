@@ -19,7 +19,6 @@ def require_path(name: str | PathLike[str], what: str) -> Path:
     """Return the absolute path of a file, a directory or a pipe.
 
     Args:
-        name: the path.
         what: what messages call it: an option, or "the input".
 
     Raises:
@@ -68,7 +67,6 @@ def split_iteration(name: str) -> tuple[Path, int] | None:
 
 
 def _suggest_neighbor(path: Path) -> str:
-    """Return a question that suggests a file of the same directory, or nothing."""
     try:
         neighbors = [each.name for each in islice(path.parent.iterdir(), _MOST_NEIGHBORS)]
     except OSError:

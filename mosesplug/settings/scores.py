@@ -25,10 +25,8 @@ class ScoreSource:
     """Numbers for each hypothesis, in the order of the lists.
 
     Attributes:
-        name: the name of the metric.
         paths: files, one after the other as one sequence; empty with ``values``.
         values: float64 ``[n, k]`` instead.
-        is_error_rate: whether less is better.
         formula: ``mean`` or ``ratio``; None: by the number of columns, one or two.
     """
 
@@ -58,7 +56,6 @@ def parse_score_sources(
     Args:
         texts: ``COMET=run1.comet,run2.comet`` or ``TERX=counts.txt:error:ratio``; sources are
             returned as they are.
-        option: the option, for messages.
 
     Raises:
         UsageError: a text has another form, or a name occurs twice.

@@ -44,7 +44,6 @@ class Specification:
 
     Attributes:
         name: the spelling in full, lower case.
-        kind: the type of its value.
         means: name of its value in ``CommandLine.values``; empty for its own.
     """
 
@@ -93,8 +92,6 @@ def parse(
     """Read a command line.
 
     Args:
-        arguments: what follows the program's name.
-        specifications: the options of the original program.
         additions: more options. Those of a sequence are looked up only if no option of an earlier
             one begins with the typed letters, so they never make an old abbreviation ambiguous.
 

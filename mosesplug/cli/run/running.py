@@ -91,8 +91,6 @@ def run(plan: RunPlan, notes: Sequence[str] = (), *, as_json: bool = False) -> N
     """Tune, report progress, and end with the table.
 
     Args:
-        plan: what to do.
-        notes: shown first, one sentence each.
         as_json: whether the summary is printed as JSON instead of the table.
 
     Raises:

@@ -25,8 +25,6 @@ def add_files(values: dict[str, Any], arguments: tuple[str, ...], usage: str) ->
 
     Args:
         values: the values by the names of settings; arguments replace them.
-        arguments: none, or all.
-        usage: the four arguments, as messages show them.
 
     Raises:
         UsageError: there is another number of arguments, or one of them is not given at all.

@@ -45,7 +45,6 @@ class Settings:
     """Marks a field that takes the given values of declared options.
 
     Attributes:
-        options: the options.
         make: returns the value of the field for the given values by name.
         has_panels: whether the help has the panels of the options.
         are_negatable: whether each flag has a second form with ``no-``.
@@ -183,8 +182,6 @@ def make_parameters(
     Every default is None: what is not given is not among ``take_values``.
 
     Args:
-        options: the options.
-        has_panels: whether the help has their panels.
         are_negatable: whether each flag has a second form with ``no-``.
     """
     options = tuple(options)

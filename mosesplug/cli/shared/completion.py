@@ -95,7 +95,6 @@ def _list_values(setting: Mapping[str, Any]) -> Sequence[Any]:
 
 
 def _find_algorithm(ctx: typer.Context) -> object:
-    """Return the algorithm that the typed words name, or the default of the command."""
     return next((value for name, value in ctx.params.items() if _is_algorithm(name, value)), None)
 
 

@@ -34,10 +34,6 @@ def draw_table(
     """Draw a table in the width of a console.
 
     Args:
-        console: the terminal.
-        head: the names of the columns.
-        rows: the cells.
-        texts: places of the columns that hold text.
         labels: number of leading columns that name the rows.
     """
     columns = [

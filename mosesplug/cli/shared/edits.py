@@ -23,7 +23,6 @@ def print_edits(
     """Print a table of edits and, as text, the aligned sentences.
 
     Args:
-        head: names of the columns that name the rows.
         edits: the counts, with the cells that name their rows.
         ids: the ids of the sentences; empty for their numbers.
     """

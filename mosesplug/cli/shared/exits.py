@@ -148,8 +148,6 @@ def exit_code(program: str, action: Callable[[], None], *, after_interrupt: str 
     """Run a command, report its error on stderr, and return its exit code.
 
     Args:
-        program: name in front of messages.
-        action: the work.
         after_interrupt: added to the message if it is interrupted or the machine fails.
     """
     with standard_streams():
@@ -213,7 +211,6 @@ def _report_interrupt(program: str, end: KeyboardInterrupt, after_interrupt: str
 
 
 def _leave_in_peace() -> None:
-    """Ignore Control-C at exit, where it could only cause a traceback."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
@@ -240,7 +237,6 @@ def _explain(error: Exception) -> tuple[str, int] | None:
 
 
 def _files_are_scarce() -> bool:
-    """Return whether Python may find no module for lack of open files."""
     return 0 <= _file_limit() < _FEW_FILES
 
 

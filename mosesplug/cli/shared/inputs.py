@@ -49,10 +49,6 @@ _INPUT = Files(("path",))
 def check_inputs(parameters: Iterable[inspect.Parameter], values: Mapping[str, Any]) -> None:
     """Check that the input files of a command exist.
 
-    Args:
-        parameters: the parameters of the command.
-        values: its arguments by name.
-
     Raises:
         UsageError: a file is missing, or a value has no valid form.
     """
@@ -84,7 +80,6 @@ def _spell(parameter: inspect.Parameter, place: int) -> str:
     """Return a value as messages call it: ``--refs``, or ``HYP``.
 
     Args:
-        parameter: the parameter.
         place: the value among those of the parameter, -1 for the last.
     """
     marks = parameter.annotation.__metadata__

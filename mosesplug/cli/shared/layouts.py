@@ -88,7 +88,6 @@ class TableOptions:
     Attributes:
         parameter: ``--format``, or ``--table-format`` where the other is that of n-best lists.
         place: its place among the parameters of the command.
-        option: how it is spelled.
         json: the parameter of ``--json``.
         of_lists: the parameter of ``--format`` if that is of n-best lists.
     """
@@ -154,7 +153,6 @@ def _is_json(parameter: inspect.Parameter) -> bool:
 
 
 def _list_names(parameter: inspect.Parameter) -> list[str]:
-    """Return the names of an option, as it is typed."""
     marks = getattr(parameter.annotation, "__metadata__", ())
     info = next((mark for mark in marks if isinstance(mark, ParameterInfo)), None)
     # Typer keeps the first name in the place of the default.

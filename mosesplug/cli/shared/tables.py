@@ -19,7 +19,6 @@ def print_blocks(blocks: Iterable[Block], stream: TextIO | None = None) -> None:
     in cells are escaped.
 
     Args:
-        blocks: the parts of the report.
         stream: stdout by default; tables go there in all layouts but text.
     """
     for block in blocks:
