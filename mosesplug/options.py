@@ -268,6 +268,12 @@ def list_compared_values(settings: Any) -> dict[str, str]:
     return values
 
 
+def set_parsed(settings: Any, **values: object) -> None:
+    """Put parsed values in the place of texts, where a frozen dataclass is being made."""
+    for name, value in values.items():
+        object.__setattr__(settings, name, value)
+
+
 def find_value(root: Any, path: Iterable[str]) -> Any:
     """Return the attribute at the end of a path; None if a group on the way is None."""
     for name in path:

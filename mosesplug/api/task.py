@@ -45,7 +45,6 @@ from mosesplug.sentence_ids import arrange_lines
 from mosesplug.settings.domains import make_domains
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lists import ListSettings
-from mosesplug.settings.scores import parse_score_sources
 from mosesplug.tuning_set import SparseRows, TuningSet
 
 StrPath = str | PathLike[str]
@@ -214,7 +213,7 @@ def _add_scores(
 def _arrange_scores(settings: LearningSettings, made: ArrayLists) -> LearningSettings:
     """Return settings whose scores are in the order of lists that were made of arrays."""
     arranged = []
-    for source in parse_score_sources(settings.lists.scores):
+    for source in settings.lists.scores:
         if source.values is not None:
             if len(source.values) != len(made.order):
                 raise UsageError(

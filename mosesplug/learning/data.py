@@ -34,12 +34,10 @@ from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.domains import read_domains
 from mosesplug.settings.features import (
     arrange_held_out_features,
-    parse_added_features,
 )
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lengths import WORDS
 from mosesplug.settings.lists import ListSettings
-from mosesplug.settings.scores import parse_score_sources
 from mosesplug.tuning_set import SparseRows, TuningSet
 
 
@@ -67,10 +65,10 @@ def read_data(
         metric = given.metric or find_metric_of(
             settings.metric,
             settings.metric_settings,
-            parse_score_sources(settings.lists.scores),
+            settings.lists.scores,
         )
         references: References | None = given.references or settings.references
-        outside = make_outside_metrics(parse_score_sources(settings.lists.scores))
+        outside = make_outside_metrics(settings.lists.scores)
         watched = find_watched(settings.report_metric, settings.metric_settings, outside, metric)
         if references is None:
             if needing := [each.name for each in (metric, *watched) if needs_texts(each)]:
@@ -162,12 +160,12 @@ def read_held_out_lists(
         references = NO_REFERENCES
     space = problem.tuning_set.space
     options = _list_settings(settings, given)
-    own = parse_score_sources(settings.heldout_scores, "heldout-scores")
+    own = settings.heldout_scores
     if own or any(needs_outside(each) for each in (problem.metric, *watched)):
-        own = arrange_held_out(parse_score_sources(options.scores), own)
+        own = arrange_held_out(options.scores, own)
     added = arrange_held_out_features(
-        parse_added_features(options.add_feature),
-        parse_added_features(settings.heldout_add_feature, "heldout-add-feature"),
+        options.add_feature,
+        settings.heldout_add_feature,
     )
     options = replace(options, scores=own, add_feature=added)
     if given.has_bare_heldout:

@@ -11,13 +11,13 @@ from typing import Annotated, Any, get_args
 from formats.weights.named import find_weight_files
 from mosesplug.cores import usable_cores
 from mosesplug.errors import UsageError
-from mosesplug.options import Opt, Parts, find_field_types, list_options, same_as
+from mosesplug.options import Opt, Parts, find_field_types, list_options, same_as, set_parsed
 from mosesplug.settings.checks import check_fields, check_settings
 from mosesplug.settings.configuration import RunPlan, SelectRun
 from mosesplug.settings.features import AddedFeature, parse_added_features
 from mosesplug.settings.lengths import WORDS, LengthRange, parse_length_range
 from mosesplug.settings.lists import ListSettings
-from mosesplug.settings.scores import ScoreSource, list_score_names, parse_score_sources
+from mosesplug.settings.scores import ScoreSource, parse_score_sources
 from mosesplug.settings.sharding import Sharding
 
 
@@ -218,7 +218,7 @@ class LearningSettings:
         ),
     ] = None
     heldout_scores: Annotated[
-        tuple[str | ScoreSource, ...],
+        tuple[ScoreSource, ...],
         Opt(
             "Scores of --heldout-nbest, as --scores",
             "Held-out",
@@ -229,7 +229,7 @@ class LearningSettings:
         ),
     ] = ()
     heldout_add_feature: Annotated[
-        tuple[str | AddedFeature, ...],
+        tuple[AddedFeature, ...],
         Opt(
             "Values of --add-feature for --heldout-nbest",
             "Held-out",
@@ -276,6 +276,13 @@ class LearningSettings:
     sharding: Annotated[Sharding | None, Parts(Sharding)] = None
 
     def __post_init__(self) -> None:
+        set_parsed(
+            self,
+            heldout_add_feature=parse_added_features(
+                self.heldout_add_feature, "heldout-add-feature"
+            ),
+            heldout_scores=parse_score_sources(self.heldout_scores, "heldout-scores"),
+        )
         check_fields(self)
         if self.length_exponent is not None and self.select == "average":
             raise UsageError("--select average has no length exponent: use --select median")
@@ -312,7 +319,7 @@ class LearningSettings:
                 "nothing to learn from: use --nbest FILE..., --graphs DIR... or --from STORE"
             )
         if self.store is None and self.references is None and self.needs_references:
-            known = list_score_names(self.lists.scores)
+            known = [source.name for source in self.lists.scores]
             if known and self.metric is not None:
                 _check_names(self.metric, known)
             other = f" for {self.metric}, or a metric of --scores: {', '.join(known)}"
@@ -324,7 +331,7 @@ class LearningSettings:
 
         Metrics that ``--scores`` names need none.
         """
-        known = list_score_names(self.lists.scores)
+        known = [source.name for source in self.lists.scores]
         if not known or self.metric is None:
             return not known
         return any(name not in known for name in _split_names(self.metric))
@@ -346,11 +353,10 @@ class LearningSettings:
         if self.sharding is not None and self.sharding.directory is not None:
             single.append(Path(self.sharding.directory))
         given = [path for path in single if path is not None]
-        added = parse_added_features(self.heldout_add_feature, "heldout-add-feature")
-        scores = parse_score_sources(self.heldout_scores, "heldout-scores")
-        values = [*self.lists.input_paths, *(path for each in added for path in each.paths)]
-        values += [path for each in scores for path in each.paths]
-        return [*self.nbest, *self.graphs, *self.heldout_nbest, *given, *values]
+        values = [path for feature in self.heldout_add_feature for path in feature.paths]
+        values += [path for source in self.heldout_scores for path in source.paths]
+        own = self.lists.input_paths
+        return [*self.nbest, *self.graphs, *self.heldout_nbest, *given, *own, *values]
 
 
 def _split_names(metric: str) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from formats.weights.list_changes import ListChanges
 from mosesplug.errors import UsageError
-from mosesplug.options import Opt, find_value, list_options
+from mosesplug.options import Opt, find_value, list_options, set_parsed
 from mosesplug.settings.checks import check_settings
 from mosesplug.settings.features import (
     AddedFeature,
@@ -27,7 +27,8 @@ from mosesplug.settings.scores import ScoreSource, parse_score_sources
 class ListSettings:
     """How n-best lists are read, and what is changed before anything else sees them.
 
-    ``names``, ``dense`` and ``columns`` are texts with commas, or tuples of names.
+    ``names``, ``dense`` and ``columns`` are texts with commas, or tuples of names; features and
+    scores may be given as texts, and are kept as what these mean.
 
     Raises:
         UsageError: a value is out of range.
@@ -114,7 +115,7 @@ class ListSettings:
     ] = "drop"
 
     add_feature: Annotated[
-        tuple[str | AddedFeature, ...],
+        tuple[AddedFeature, ...],
         Opt(
             "Add a feature, a line a hypothesis; repeatable",
             "Data",
@@ -127,7 +128,7 @@ class ListSettings:
         ),
     ] = ()
     derive: Annotated[
-        tuple[str | DerivedFeature, ...],
+        tuple[DerivedFeature, ...],
         Opt(
             "Compute a feature: lm_norm=lm/words; repeatable",
             "Data",
@@ -151,7 +152,7 @@ class ListSettings:
         ),
     ] = None
     scores: Annotated[
-        tuple[str | ScoreSource, ...],
+        tuple[ScoreSource, ...],
         Opt(
             "Scores to optimize, a line a hypothesis; repeatable",
             "Data",
@@ -173,9 +174,12 @@ class ListSettings:
             from mosesplug.settings.arguments import check_transform
 
             check_transform(self.transform, "--transform")
-        parse_added_features(self.add_feature)
-        parse_derived_features(self.derive)
-        parse_score_sources(self.scores)
+        set_parsed(
+            self,
+            add_feature=parse_added_features(self.add_feature),
+            derive=parse_derived_features(self.derive),
+            scores=parse_score_sources(self.scores),
+        )
         parse_column_names(self.names)
         parse_dense_names(self.dense)
         split_names(self.columns, "columns")
@@ -206,15 +210,15 @@ class ListSettings:
     @property
     def input_paths(self) -> list[Path]:
         """The files with values of features and scores."""
-        paths = [path for each in parse_added_features(self.add_feature) for path in each.paths]
-        return paths + [path for each in parse_score_sources(self.scores) for path in each.paths]
+        paths = [path for feature in self.add_feature for path in feature.paths]
+        return paths + [path for source in self.scores for path in source.paths]
 
     @property
     def changes(self) -> ListChanges:
         """The features that are not in the lists: those that are added, and derived ones."""
         return ListChanges(
-            tuple(each.name for each in parse_added_features(self.add_feature)),
-            {each.name: each.text for each in parse_derived_features(self.derive)},
+            tuple(feature.name for feature in self.add_feature),
+            {feature.name: feature.text for feature in self.derive},
         )
 
 

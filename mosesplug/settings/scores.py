@@ -71,13 +71,6 @@ def parse_score_sources(
     return found
 
 
-def list_score_names(texts: Sequence[str | ScoreSource]) -> list[str]:
-    """Return the names of scores, without checking the rest."""
-    return [
-        each.name if isinstance(each, ScoreSource) else each.partition("=")[0] for each in texts
-    ]
-
-
 def split_marks(text: str) -> tuple[str, ScoreSource]:
     """Split ``:error``, ``:mean`` and ``:ratio`` off; return a source with them."""
     found = ScoreSource("")

@@ -183,7 +183,6 @@ def _import(
     from mosesplug.cli.shared.output import progress_bar
     from mosesplug.learning.lists.outside import find_metric_of
     from mosesplug.results.views.importing import find_iterations, import_lists
-    from mosesplug.settings.scores import parse_score_sources
 
     *given, target = paths
     if not given:
@@ -191,7 +190,7 @@ def _import(
     iterations = find_iterations(given)
     settings = take_list_settings(given_settings)
     print_formats([each.path for each in iterations], settings, quiet=quiet)
-    sources = parse_score_sources(settings.scores)
+    sources = settings.scores
     scorer = find_metric_of(metric, metric_settings, sources, fingerprints=True)
     if scorer.needs_texts and refs is None:
         raise UsageError(f"{scorer.name} compares texts with references: give --refs FILE")

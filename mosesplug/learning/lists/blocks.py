@@ -36,14 +36,12 @@ from mosesplug.learning.lists.steps import (
 )
 from mosesplug.learning.lists.transforming import Transform
 from mosesplug.settings.arguments import check_transform
-from mosesplug.settings.features import parse_added_features, parse_derived_features
 from mosesplug.settings.lists import (
     ListSettings,
     parse_column_names,
     parse_dense_names,
     split_names,
 )
-from mosesplug.settings.scores import parse_score_sources
 
 
 def make_steps(
@@ -54,11 +52,11 @@ def make_steps(
     Lists of a held-out set may lack features that settings name.
     """
     steps = _make_name_steps(settings, is_strict=not is_held_out)
-    if added := parse_added_features(settings.add_feature):
+    if added := settings.add_feature:
         steps.append(AddFeatures(added, ids))
-    if derived := parse_derived_features(settings.derive):
+    if derived := settings.derive:
         steps.append(DeriveFeatures(derived))
-    if sources := parse_score_sources(settings.scores):
+    if sources := settings.scores:
         steps.append(ScoreStep(sources, ids, "--heldout-scores" if is_held_out else "--scores"))
     # The last, since files of values may repeat the texts of the lists.
     if (command := check_transform(settings.transform, "--transform")) is not None:

@@ -22,7 +22,7 @@ def check_derived_features(weights: WeightFile, settings: ListSettings) -> None:
     recorded = {
         each.name: each for each in parse_derived_features(weights.changes.derived_features)
     }
-    for each in parse_derived_features(settings.derive):
+    for each in settings.derive:
         other = recorded.get(each.name)
         if other is not None and other.expression != each.expression:
             raise UsageError(

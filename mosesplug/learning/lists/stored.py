@@ -37,7 +37,7 @@ from mosesplug.metrics.registry import metric_of_signature
 from mosesplug.optimizers import Progress
 from mosesplug.sentence_ids import arrange_lines
 from mosesplug.settings.learning import LearningSettings
-from mosesplug.settings.scores import ScoreSource, parse_score_sources
+from mosesplug.settings.scores import ScoreSource
 from mosesplug.settings.spellings import spell_range
 from mosesplug.store import NBestStore
 from mosesplug.tuning.workdir.records import read_start
@@ -82,7 +82,7 @@ def read_store(
         selected = select_iterations(settings.iterations, len(records))
         signature = records[-1].signature
         # The metric of the store may be a plug-in that is not installed: look it up if needed only.
-        sources = parse_score_sources(settings.lists.scores)
+        sources = settings.lists.scores
         if given.metric is not None:
             metric = given.metric
         elif sources:

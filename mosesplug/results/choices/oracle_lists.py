@@ -32,7 +32,6 @@ from mosesplug.results.views.importing import open_as_store
 from mosesplug.results.views.run import choose_run, open_run
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings, hint_at_tables
-from mosesplug.settings.scores import parse_score_sources
 from mosesplug.store import NBestStore
 from mosesplug.tuning_set import TuningSet
 
@@ -126,7 +125,7 @@ def open_oracle_lists(
                     run.store, lists, measure, signature, model_scores, ids, warnings=data.notes
                 )
         return
-    measure = find_metric_of(metric, metric_settings, parse_score_sources(settings.scores))
+    measure = find_metric_of(metric, metric_settings, settings.scores)
     if references is None and needs_texts(measure):
         raise UsageError("there are no references: give --refs FILE")
     files = copy_pipes(places)
