@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel, lean_kernel
 
+Number = TypeVar("Number", np.int32, np.int64)
+
 
 @kernel
-def double_length(array: NDArray[np.int64]) -> NDArray[np.int64]:
+def double_length(array: NDArray[Number]) -> NDArray[Number]:
     """Return a copy of twice the length whose first half is the array."""
-    larger = np.empty(2 * len(array), dtype=np.int64)
+    larger = np.empty(2 * len(array), dtype=array.dtype)
     for place in range(len(array)):
         larger[place] = array[place]
     return larger

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import DataError
 from mosesplug.forest.growing import double_length
 from mosesplug.forest.k_best_search import NONE, Entries, Graph, Nodes, entries_for, find_derivation
+from mosesplug.forest.translations import append_words
 from mosesplug.forest.viterbi import MOST_EDGES, inside_best
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import inlined_kernel, kernel
@@ -147,7 +148,7 @@ def _list_derivations(
             return scores[:0].copy(), offsets, edges
         if distinct:
             own = edges[offsets[count] : behind]
-            words, end = _with_words(
+            words, end = append_words(
                 graph.target_offsets, graph.targets, own, words, seen.offsets[count]
             )
             if not _is_new(seen, words, count, end):
@@ -215,47 +216,6 @@ class _Seen(NamedTuple):
     offsets: NDArray[np.int64]
 
 
-@inlined_kernel
-def _with_words(
-    target_offsets: NDArray[np.int64],
-    targets: NDArray[np.int32],
-    edges: NDArray[np.int64],
-    words: NDArray[np.int32],
-    place: int,
-) -> tuple[NDArray[np.int32], int]:
-    """Write the words of a derivation from ``place`` on; return the array and the end."""
-    stack = np.empty((len(edges), 2), dtype=np.int64)
-    height, used = 0, 0
-    while used < len(edges) or height > 0:
-        if height == 0:
-            edge = edges[used]
-            used += 1
-            stack[0, 0], stack[0, 1] = target_offsets[edge], target_offsets[edge + 1]
-            height = 1
-        at = stack[height - 1, 0]
-        if at == stack[height - 1, 1]:
-            height -= 1
-            if height == 0:
-                break
-            continue
-        stack[height - 1, 0] += 1
-        if targets[at] >= 0:
-            if place == len(words):
-                larger = np.empty(2 * place, dtype=np.int32)
-                for earlier in range(place):
-                    larger[earlier] = words[earlier]
-                words = larger
-            words[place] = targets[at]
-            place += 1
-        else:
-            edge = edges[used]
-            used += 1
-            stack[height, 0] = target_offsets[edge]
-            stack[height, 1] = target_offsets[edge + 1]
-            height += 1
-    return words, place
-
-
 @kernel
 def concatenate_words(
     target_offsets: NDArray[np.int64],
@@ -268,7 +228,7 @@ def concatenate_words(
     ends = np.zeros(len(offsets), dtype=np.int64)
     for number in range(len(offsets) - 1):
         own = edges[offsets[number] : offsets[number + 1]]
-        words, ends[number + 1] = _with_words(target_offsets, targets, own, words, ends[number])
+        words, ends[number + 1] = append_words(target_offsets, targets, own, words, ends[number])
     return words[: ends[-1]].copy(), ends
 
 

@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from mosesplug.forest.inside_outside import posterior
 from mosesplug.forest.k_best import k_best, translations
-from mosesplug.forest.ngrams.bags import Bags, count_bags, count_bags_in
 from mosesplug.forest.ngrams.posteriors import (
     expected_counts,
     ngram_values,
@@ -33,6 +32,7 @@ from mosesplug.forest.ngrams.posteriors import (
 )
 from mosesplug.forest.ngrams.reference_ngrams import BOUNDARIES, ORDER
 from mosesplug.forest.ngrams.split import SplitGraph, split
+from mosesplug.forest.ngrams.table import Bags, count_bags, count_bags_in
 from mosesplug.forest.pruning import prune_to_beam
 from mosesplug.forest.viterbi import viterbi
 from mosesplug.hypergraph import Hypergraph

@@ -2,7 +2,7 @@
 
 The probability of a derivation is proportional to ``exp(w . h)`` (survey, equation 22). Each
 objective maps graphs and weights to a value and its gradient, float64 ``[n_columns]``, exactly over
-all derivations (``forest.ngrams.split``, ``forest.expectation``):
+all derivations (``forest.ngrams.split``, ``forest.inside_outside``):
 
 - ``softmax_margin``: minus the log-likelihood of oracle derivations (survey, section 3.2), with
   costs of the other derivations (Gimpel & Smith 2010);
@@ -25,8 +25,13 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.forest.expectation import add_features, expectation, expectation_and_gradient
-from mosesplug.forest.inside_outside import Posterior, posterior
+from mosesplug.forest.inside_outside import (
+    Posterior,
+    add_features,
+    expectation,
+    expectation_and_gradient,
+    posterior,
+)
 from mosesplug.forest.intersection import ReferenceGraph
 from mosesplug.forest.ngrams.posteriors import expected_counts, ngram_values
 from mosesplug.forest.ngrams.reference_ngrams import ORDER, ReferenceNgramTree

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.graphs.hypergraph import TAIL
-from mosesplug.forest.growing import double_length
+from mosesplug.forest.growing import Number, double_length
 from mosesplug.kernels import kernel
 from mosesplug.metrics.protocol import Metric, PreparedReferences
 
@@ -90,9 +90,9 @@ def append_words(
     target_offsets: NDArray[np.int64],
     targets: NDArray[np.int32],
     edges: NDArray[np.int64],
-    words: NDArray[np.int64],
+    words: NDArray[Number],
     top: int,
-) -> tuple[NDArray[np.int64], int]:
+) -> tuple[NDArray[Number], int]:
     """Append the translation of a derivation to ``words[:top]``.
 
     Args:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from formats.graphs.hypergraph import HypergraphFile
     from formats.graphs.parsed import ParsedGraphs
     from formats.weights.any_format import WeightFile
-    from mosesplug.forest.oracles.hope_fear import GraphSearch
+    from mosesplug.forest.oracles.graph_search import GraphSearch
     from mosesplug.moses_tools.extractor_files import ExtractorSet
     from mosesplug.tuning_set import TuningSet
 
@@ -112,7 +112,7 @@ def read_graphs(
         import numpy as np
 
         from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
-        from mosesplug.forest.oracles.hope_fear import GraphSearch
+        from mosesplug.forest.oracles.graph_search import GraphSearch
         from mosesplug.forest.pruning import prune_to_edges
         from mosesplug.forest.search_graph import search_graph
         from mosesplug.hypergraph import Hypergraph

@@ -14,8 +14,7 @@ from formats.references import read_reference
 from formats.weights.named import read_named_weights
 from mosesplug.forest import Hypergraph, viterbi
 from mosesplug.forest.derivations import choose_oracles
-from mosesplug.forest.expectation import expectation_and_gradient
-from mosesplug.forest.inside_outside import log_inside, posterior
+from mosesplug.forest.inside_outside import expectation_and_gradient, log_inside, posterior
 from mosesplug.forest.mbr import Criterion, decide_in_graph
 from mosesplug.forest.ngrams.posteriors import expected_counts, occurrence_probabilities
 from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree

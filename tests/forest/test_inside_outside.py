@@ -14,13 +14,11 @@ from numpy.typing import NDArray
 from formats.graphs.hypergraph import Edge
 from mosesplug.errors import DataError
 from mosesplug.forest import Hypergraph
-from mosesplug.forest.expectation import (
+from mosesplug.forest.inside_outside import (
     add_features,
+    best_outside,
     expectation,
     expectation_and_gradient,
-)
-from mosesplug.forest.inside_outside import (
-    best_outside,
     log_count,
     log_partition,
     posterior,

@@ -13,7 +13,7 @@ from formats.graphs.hypergraph import Edge
 from mosesplug.forest import Hypergraph, k_best
 from mosesplug.forest.k_best import translations
 from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
-from mosesplug.forest.oracles.hope_fear import GraphSearch
+from mosesplug.forest.oracles.graph_search import GraphSearch
 from mosesplug.forest.search_graph import search_graph
 from mosesplug.forest.union import unite_graphs
 from tests.forest.graphs import graph_of, references, worded_graphs

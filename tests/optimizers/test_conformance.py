@@ -11,7 +11,7 @@ import pytest
 from mosesplug.errors import UsageError
 from mosesplug.forest.derivations import GraphDerivations
 from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
-from mosesplug.forest.oracles.hope_fear import GraphSearch
+from mosesplug.forest.oracles.graph_search import GraphSearch
 from mosesplug.forest.search_graph import search_graph
 from mosesplug.optimizers.registry import Algorithm, algorithm, algorithms
 from mosesplug.testing import ALGORITHM_CHECKS

@@ -28,11 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
-from mosesplug.forest.ngrams.contexts import LONGEST, SplitSource
 from mosesplug.forest.ngrams.reference_ngrams import ORDER, ReferenceNgramTree
 from mosesplug.forest.ngrams.split_search import (
+    LONGEST,
     Sizes,
     SplitEdges,
+    SplitSource,
     States,
     fill_slots,
     search_nodes,

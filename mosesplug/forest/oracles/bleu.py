@@ -12,7 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.forest.ngrams.reference_ngrams import BOUNDARIES, ORDER, OTHER, ReferenceNgramTree
+from mosesplug.forest.ngrams.reference_ngrams import (
+    BOUNDARIES,
+    ORDER,
+    OTHER,
+    NgramTree,
+    ReferenceNgramTree,
+)
 from mosesplug.forest.ngrams.states import NgramStates, TextGraph, ngram_states, renumber_words
 from mosesplug.forest.oracles.search import Judge, rank_rows, search_partials
 from mosesplug.forest.partial_derivations import extract_derivation
@@ -28,28 +34,53 @@ BEAM = 10
 
 
 @dataclass(frozen=True)
-class OracleGraph:
-    """A graph with the references of its sentence.
+class BleuGraph:
+    """A graph with the n-grams of its references, as searches for BLEU need it.
 
     Attributes:
-        words: the numbers of the references' words.
-        text: the graph with these word numbers.
-        scores: float64 ``[n_edges]``; model scores, which break ties.
+        text: the graph, with the numbers of the references' words.
         shares: float64 ``[n_nodes]``; the fraction of source words that each node covers.
         states: the automaton of the references' n-grams.
         limits: int32 ``[n_states]``; clipping limit of each n-gram.
         lengths: float64 ``[n_references]``, ascending; length of each reference in words.
+    """
+
+    text: TextGraph
+    shares: NDArray[np.float64]
+    states: NgramStates
+    limits: NDArray[np.int32]
+    lengths: NDArray[np.float64]
+
+
+def bleu_graph(
+    text: TextGraph, covered: NDArray[np.int32], tree: NgramTree, lengths: Sequence[float]
+) -> BleuGraph:
+    """Combine a graph with the n-grams and the lengths of its references."""
+    # Without source coverage, every node counts as the whole sentence.
+    whole = int(covered[-1])
+    shares = np.minimum(covered / whole, 1.0) if whole > 0 else np.ones(len(covered))
+    return BleuGraph(
+        text,
+        shares,
+        ngram_states(tree.children, ORDER),
+        tree.largest,
+        np.sort(np.array(lengths, dtype=np.float64)),
+    )
+
+
+@dataclass(frozen=True)
+class OracleGraph(BleuGraph):
+    """A graph with the references of its sentence.
+
+    Attributes:
+        words: the numbers of the references' words.
+        scores: float64 ``[n_edges]``; model scores, which break ties.
         sentence: the sentence id, for messages.
     """
 
     graph: Hypergraph
     words: Mapping[bytes, int]
-    text: TextGraph
     scores: NDArray[np.float64]
-    shares: NDArray[np.float64]
-    states: NgramStates
-    limits: NDArray[np.int32]
-    lengths: NDArray[np.float64]
     sentence: int = 0
 
     def read_words(self, edges: NDArray[np.int64]) -> list[bytes]:
@@ -84,19 +115,11 @@ def oracle_graph(
         scores: float64 ``[n_edges]``; model scores. Edges with score -inf or NaN are ignored.
     """
     known = ReferenceNgramTree.of(references)
-    # Without source coverage, every node counts as the whole sentence.
-    whole = int(graph.covered[-1])
-    shares = np.minimum(graph.covered / whole, 1.0) if whole > 0 else np.ones(graph.n_nodes)
+    lengths = [float(len(reference)) for reference in references]
+    text = renumber_words(graph, known.words)
+    bleu = bleu_graph(text, graph.covered, known.tree, lengths)
     return OracleGraph(
-        graph,
-        known.words,
-        renumber_words(graph, known.words),
-        np.array(scores),
-        shares,
-        ngram_states(known.tree.children, ORDER),
-        known.tree.largest,
-        np.sort(np.array([len(reference) for reference in references], dtype=np.float64)),
-        sentence,
+        **vars(bleu), graph=graph, words=known.words, scores=np.array(scores), sentence=sentence
     )
 
 

@@ -8,7 +8,6 @@ lists the ``k`` best of the goal. A learner with other gains chooses among them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,34 +15,9 @@ from numpy.typing import NDArray
 from mosesplug.errors import DataError
 from mosesplug.forest.intersection import ReferenceGraph
 from mosesplug.forest.k_best import Derivations, concatenate_words, k_best
-from mosesplug.forest.ngrams.states import NgramStates, TextGraph
-from mosesplug.forest.oracles.bleu import BLEU_PLUS_ONE, OracleGraph
+from mosesplug.forest.oracles.bleu import BLEU_PLUS_ONE, BleuGraph, OracleGraph
 from mosesplug.forest.oracles.search import Judge, rank_rows, search_partials
 from mosesplug.forest.partial_derivations import extract_derivation
-
-
-class BleuGraph(Protocol):
-    """A graph with its references; see ``oracles.bleu.OracleGraph``."""
-
-    @property
-    def text(self) -> TextGraph:
-        """The graph."""
-
-    @property
-    def shares(self) -> NDArray[np.float64]:
-        """float64 ``[n_nodes]``."""
-
-    @property
-    def states(self) -> NgramStates:
-        """The automaton of the references' n-grams."""
-
-    @property
-    def limits(self) -> NDArray[np.int32]:
-        """int32 ``[n_states]``."""
-
-    @property
-    def lengths(self) -> NDArray[np.float64]:
-        """float64 ``[n_references]``, ascending."""
 
 
 def find_candidates(

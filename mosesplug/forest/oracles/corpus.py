@@ -2,6 +2,10 @@
 
 The best derivation of a sentence depends on the choices for all other sentences. Both searches
 start from an initial choice and improve it until it no longer changes.
+
+Linear BLEU (``metrics.linear_bleu``) does not clip matches, as in Tromble et al. (2008). Given the
+states of ``ngrams.states``, the gain of a derivation is then a sum over its edges, and the search
+for the best one is exact.
 """
 
 from __future__ import annotations
@@ -12,6 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.forest.ngrams.reference_ngrams import BOUNDARY
+from mosesplug.forest.ngrams.search import find_best_with_ngrams
+from mosesplug.forest.ngrams.states import TextGraph
 from mosesplug.forest.oracles.bleu import (
     BEAM,
     BLEU_PLUS_ONE,
@@ -21,10 +28,10 @@ from mosesplug.forest.oracles.bleu import (
     oracle,
 )
 from mosesplug.forest.oracles.hope_fear import name_sentence
-from mosesplug.forest.oracles.linear_bleu import linear_oracle
 from mosesplug.forest.viterbi import viterbi
+from mosesplug.kernels import kernel
 from mosesplug.metrics.bleu import bleu_score_row
-from mosesplug.metrics.linear_bleu import linear_bleu
+from mosesplug.metrics.linear_bleu import LinearBleu, linear_bleu
 
 PASSES = 20
 """Maximum number of passes; a search that has not converged by then cycles among ties."""
@@ -130,7 +137,7 @@ def linear_oracles(
     model's choices. The search ends when corpus BLEU no longer rises.
 
     Args:
-        beam: see ``linear_bleu.linear_oracle``.
+        beam: see ``linear_oracle``.
 
     Raises:
         ValueError, DataError: as ``linear_oracle``, with the sentence id.
@@ -166,3 +173,32 @@ def _rank(totals: NDArray[np.float64]) -> tuple[float, float]:
 
 def _corpus(chosen: Sequence[Oracle]) -> CorpusOracle:
     return CorpusOracle(tuple(chosen), float(bleu_score_row(_sum_statistics(chosen))))
+
+
+def linear_oracle(graph: OracleGraph, gains: LinearBleu, *, beam: int | None = None) -> Oracle:
+    """Return the derivation with the highest linear BLEU, exact without a beam.
+
+    Args:
+        graph: the graph of the sentence with its references.
+        beam: number of partial derivations to keep per node; None keeps all that are needed.
+
+    Raises:
+        DataError: no derivation builds the goal, or the best one has more than ten million edges.
+    """
+    usable = graph.scores > -np.inf
+    scores = np.full(len(usable), -np.inf)
+    scores[usable] = gains.word * _words(graph.text)[usable]
+    values = np.concatenate([[0.0], gains.ngrams])[graph.states.depths]
+    found = find_best_with_ngrams(graph.text, scores, graph.states, values, beam=beam)
+    return judge_derivation(graph, found.edges)
+
+
+@kernel
+def _words(graph: TextGraph) -> NDArray[np.float64]:
+    """Return each edge's number of own words, float64 ``[n_edges]``."""
+    words = np.zeros(len(graph.tail_offsets) - 1)
+    for edge in range(len(words)):
+        for place in range(graph.target_offsets[edge], graph.target_offsets[edge + 1]):
+            word = graph.targets[place]
+            words[edge] += word != -1 and word != BOUNDARY
+    return words

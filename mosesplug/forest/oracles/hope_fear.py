@@ -15,16 +15,14 @@ by the maximum count in one reference, and the length is that of the shortest re
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.arrays import Statistics
-from mosesplug.candidates import Candidates, Question
 from mosesplug.errors import DataError
 from mosesplug.forest.graph_bleu import (
     CONTEXT,
@@ -40,9 +38,6 @@ from mosesplug.forest.search_graph import SearchGraph
 from mosesplug.forest.viterbi import MOST_EDGES, derivation_edges
 from mosesplug.kernels import inlined_kernel, kernel, lean_kernel
 from mosesplug.metrics.sentence_bleu import single_bleu
-
-if TYPE_CHECKING:
-    from mosesplug.forest.oracles.wide_hope_fear import WideGraphSearch
 
 MODEL_SHARE = np.float32(5.0)
 """With a safe hope, maximum ratio of the model score to the BLEU of the hope."""
@@ -362,60 +357,6 @@ def _words(graph: SearchGraph, edges: NDArray[np.int64]) -> NDArray[np.int32]:
             height += 1
             following += 1
     return words[:size]
-
-
-@dataclass(frozen=True, eq=False)
-class GraphSearch(Candidates):
-    """Finds hypotheses in the search graphs of the sentences, in single precision as Moses does.
-
-    Attributes:
-        graphs: one search graph per sentence.
-    """
-
-    graphs: Sequence[SearchGraph]
-
-    answers: ClassVar[frozenset[Question]] = frozenset({"updates"})
-
-    @property
-    def n_sentences(self) -> int:
-        """Number of sentences."""
-        return len(self.graphs)
-
-    def score(self, weights: NDArray[np.floating]) -> float:
-        """Return BLEU of the 1-best hypotheses."""
-        return float(single_bleu(self.first_best(weights).astype(np.float32)))
-
-    def first_best(self, weights: NDArray[np.floating]) -> Statistics:
-        """Return the summed statistics of the 1-best hypotheses."""
-        totals = np.zeros(9, dtype=np.float32)
-        single = weights.astype(np.float32)
-        for sentence in range(self.n_sentences):
-            totals += self.model_best(sentence, single).statistics
-        return totals.astype(np.float64)
-
-    def hope_and_fear(
-        self,
-        sentence: int,
-        weights: NDArray[np.float32],
-        background: NDArray[np.float32],
-        *,
-        safe_hope: bool,
-    ) -> HopeFear:
-        """See ``forest.oracles.hope_fear.hope_and_fear``."""
-        with name_sentence(sentence):
-            return hope_and_fear(self.graphs[sentence], weights, background, safe_hope=safe_hope)
-
-    def widen(self, beam: int) -> WideGraphSearch:
-        """Return a search that keeps ``beam`` partial derivations per node; 0 keeps all."""
-        # Here and not above: it is built on this module.
-        from mosesplug.forest.oracles.wide_hope_fear import WideGraphSearch
-
-        return WideGraphSearch(self.graphs, beam)
-
-    def model_best(self, sentence: int, weights: NDArray[np.float32]) -> ScoredDerivation:
-        """Return the derivation with the highest model score; the last one wins ties."""
-        with name_sentence(sentence):
-            return find(self.graphs[sentence], weights, np.ones(9, dtype=np.float32))
 
 
 @contextmanager

@@ -79,7 +79,7 @@ def choose_least_risk(block: NBestList, rows: NDArray[np.int64], scale: float) -
         rows: int64, the rows of one sentence, the highest score first.
     """
     from mosesplug.forest.mbr import expected_bleu, find_best, softmax
-    from mosesplug.forest.ngrams.bags import count_bags
+    from mosesplug.forest.ngrams.table import count_bags
 
     found = count_bags([block.text(row).split() for row in rows.tolist()])
     return find_best(expected_bleu(found, softmax(scale * block.scores[rows])))

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from mosesplug.forest.derivations import GraphDerivations
 from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
-from mosesplug.forest.oracles.hope_fear import GraphSearch
+from mosesplug.forest.oracles.graph_search import GraphSearch
 from mosesplug.forest.search_graph import search_graph
 from mosesplug.forest.union import unite_graphs
 from mosesplug.hypergraph import Hypergraph

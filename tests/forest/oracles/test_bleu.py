@@ -28,8 +28,7 @@ from mosesplug.forest.oracles.bleu import (
     oracle,
     oracle_graph,
 )
-from mosesplug.forest.oracles.corpus import greedy_oracles, linear_oracles
-from mosesplug.forest.oracles.linear_bleu import linear_oracle
+from mosesplug.forest.oracles.corpus import greedy_oracles, linear_oracle, linear_oracles
 from mosesplug.forest.viterbi import viterbi
 from mosesplug.metrics.linear_bleu import LinearBleu, linear_bleu
 from tests.forest.graphs import derivations, graph_of, references, worded_graphs

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from formats.graphs.hypergraph import Edge
 from mosesplug.errors import DataError
 from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
-from mosesplug.forest.oracles.hope_fear import GraphSearch, find, hope_and_fear
+from mosesplug.forest.oracles.graph_search import GraphSearch
+from mosesplug.forest.oracles.hope_fear import find, hope_and_fear
 from mosesplug.forest.search_graph import SearchGraph, search_graph
 from mosesplug.metrics.sentence_bleu import single_bleu
 from tests.forest.graphs import derivations, graph_of, references, worded_graphs

@@ -1,7 +1,7 @@
 """The protocol by which batch MIRA searches hypotheses that are not lists.
 
 A search graph has more hypotheses than can be listed. It can find the model's best one, and hope
-and fear (Chiang 2012). ``forest.oracles.hope_fear.GraphSearch`` is such a search.
+and fear (Chiang 2012). ``forest.oracles.graph_search.GraphSearch`` is such a search.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
-from mosesplug.forest.oracles.hope_fear import GraphSearch, weigh
+from mosesplug.forest.oracles.graph_search import GraphSearch
+from mosesplug.forest.oracles.hope_fear import weigh
 from mosesplug.forest.search_graph import search_graph
 from tests.forest.every_derivation import WORDS, every, random_graph
 from tests.forest.oracles.test_hope_fear import whole_statistics
