@@ -31,6 +31,9 @@ _TOKEN = re.compile(
     r"""|(?P<name>[^\W\d][\w.]*)|"(?P<double>[^"]+)"|'(?P<single>[^']+)'"""
     r"""|(?P<symbol>\*\*|[-+*/()])|(?P<end>$))"""
 )
+_LEVELS = {"+": 1, "-": 1, "*": 2, "/": 2, "**": 4}
+"""How tightly operators bind; a sign is weaker than a power."""
+_SIGN = 3
 _DEEPEST = 50
 _LONGEST = 1000
 
@@ -115,7 +118,7 @@ class _Parser:
 
     def parse(self) -> Expression:
         """Return the whole expression."""
-        found = self._parse_sum()
+        found = self._parse(1)
         if self._kind != "end":
             raise self._error("an operator is missing")
         return found
@@ -141,34 +144,22 @@ class _Parser:
         self._advance()
         return symbol
 
-    def _parse_sum(self) -> Expression:
-        self._depth += 1
-        if self._depth > _DEEPEST:
-            raise self._error("the expression is nested too deeply")
-        left = self._parse_product()
-        while operator := self._take("+", "-"):
-            left = Operation(operator, left, self._parse_product())
-        self._depth -= 1
-        return left
-
-    def _parse_product(self) -> Expression:
-        left = self._parse_sign()
-        while operator := self._take("*", "/"):
-            left = Operation(operator, left, self._parse_sign())
-        return left
-
-    def _parse_sign(self) -> Expression:
+    def _parse(self, level: int) -> Expression:
+        """Parse operators that bind at least as tightly as a level of ``_LEVELS``."""
         self._depth += 1
         if self._depth > _DEEPEST:
             raise self._error("the expression is nested too deeply")
         sign = self._take("-", "+")
-        found = self._parse_power() if sign is None else self._parse_sign()
+        left = self._parse_atom() if sign is None else self._parse(_SIGN)
+        left = Call("-", left) if sign == "-" else left
+        while self._kind == "symbol" and _LEVELS.get(self._value, 0) >= level:
+            operator = self._value
+            self._advance()
+            # The exponent is the one operand on the right that may be a power, or have a sign.
+            right = _SIGN if operator == "**" else _LEVELS[operator] + 1
+            left = Operation(operator, left, self._parse(right))
         self._depth -= 1
-        return Call("-", found) if sign == "-" else found
-
-    def _parse_power(self) -> Expression:
-        base = self._parse_atom()
-        return Operation("**", base, self._parse_sign()) if self._take("**") else base
+        return left
 
     def _parse_atom(self) -> Expression:
         kind, value, position = self._kind, self._value, self._begin + 1
@@ -194,7 +185,7 @@ class _Parser:
         return Call(value, self._parse_rest(f"{value}("))
 
     def _parse_rest(self, opened: str) -> Expression:
-        found = self._parse_sum()
+        found = self._parse(1)
         if not self._take(")"):
             raise self._error(f"the ) of {opened} is missing")
         return found

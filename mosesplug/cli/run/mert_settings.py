@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from mosesplug.cli.run.getopt import CommandLine
@@ -16,10 +15,7 @@ from mosesplug.cli.run.mert_options import (
 from mosesplug.cli.run.tool_arguments import (
     ToolArguments,
     merge_metric_settings,
-    read_extractor_arguments,
-    read_kbmira_arguments,
-    read_mert_arguments,
-    read_pro_arguments,
+    read_tool_arguments,
 )
 from mosesplug.cli.run.tune import add_files
 from mosesplug.decoders.description import DecodedGraphs
@@ -162,23 +158,14 @@ def _tools(given: Mapping[str, Any], algorithm: str) -> ToolArguments:
     metric. Their options are used only if ``mert`` is the algorithm.
     """
     _refuse_arguments_of_others(given, algorithm)
-    parts = [
-        read_kbmira_arguments(given.get("batch-mira-args", "")),
-        read_pro_arguments(given.get("proargs", "")),
-    ]
-    for name in ("mertargs", "mertmertargs"):
-        part = read_mert_arguments(given.get(name, ""), name)
-        parts.append(part if algorithm in _WITH_MERT else replace(part, options={}))
-    parts.append(read_extractor_arguments(given.get("extractorargs", "")))
     merged: dict[str, Any] = {}
     options: dict[str, object] = {}
-    for part in parts:
-        options |= part.options
-        merged |= {
-            name: value
-            for name, value in vars(part).items()
-            if value is not None and name != "options"
-        }
+    for name in ("batch-mira-args", "proargs", "mertargs", "mertmertargs", "extractorargs"):
+        part = dict(vars(read_tool_arguments(given.get(name, ""), name)))
+        own = part.pop("options")
+        if algorithm in _WITH_MERT or name not in ("mertargs", "mertmertargs"):
+            options |= own
+        merged |= {field: value for field, value in part.items() if value is not None}
     return ToolArguments(**merged, options=options)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,19 +11,9 @@ from mosesplug.cli.moses import extractor, kbmira, mert, pro
 from mosesplug.cli.moses.arguments import Program, parse_value
 from mosesplug.errors import UsageError
 
-_MERT_TAKEN = (
-    *("--ntry", "--nrandom", "--type", "--rseed", "--threads", "--optimize"),
-    *("--sctype", "--scconfig"),
-)
-_KBMIRA_VALUES = {"--iters": "epochs", "--cparam": "step_cap", "--decay": "decay"}
-# Lists are not read again each epoch here, so that nothing is left of --streaming but the order.
-_KBMIRA_FLAGS: dict[str, tuple[str, object]] = {
-    "--no-shuffle": ("shuffle", False),
-    "--streaming": ("shuffle", False),
-    "--model-bg": ("background", "model"),
-    "--safe-hope": ("safe_hope", True),
-}
-_NO_MATTER = frozenset(["--verbose", "--binary"])
+_NO_MATTER = ("--verbose", "--binary")
+_INTEGERS = ("seed", "threads", "edges", "restarts", "random_directions")
+_METRIC = {"--sctype": "metric", "--scconfig": "settings"}
 
 
 @dataclass(frozen=True)
@@ -47,120 +38,115 @@ class ToolArguments:
     edges: int | None = None
 
 
-def read_mert_arguments(text: str, option: str) -> ToolArguments:
-    """Read arguments of ``mert``, given by the named option.
+@dataclass(frozen=True)
+class _Tool:
+    """What is read of the arguments of a program.
+
+    Attributes:
+        shared: fields of ``ToolArguments`` by options of the program.
+        own: options of the algorithm by options of the program that have a value.
+        flags: an option of the algorithm and its value by flags of the program.
+        supported: the options that are read, for messages.
+    """
+
+    program: Program[Any]
+    shared: Mapping[str, str]
+    supported: str
+    own: Mapping[str, str] = field(default_factory=dict)
+    flags: Mapping[str, tuple[str, object]] = field(default_factory=dict)
+
+
+_MERT = _Tool(
+    mert.PROGRAM,
+    {**_METRIC, "--optimize": "active", "--rseed": "seed", "--threads": "threads"},
+    "-n, -m, -r, -t, -o, --threads, --sctype, --scconfig",
+    {"--ntry": "restarts", "--nrandom": "random_directions", "--type": "method"},
+)
+_EXTRACTOR = _Tool(
+    extractor.PROGRAM,
+    _METRIC,
+    "--sctype, --scconfig. To change hypotheses before scoring, use --transform-decoded-file.",
+)
+_KBMIRA = _Tool(
+    kbmira.PROGRAM,
+    {**_METRIC, "--random-seed": "seed", "--hg-prune": "edges"},
+    "-J, -C, -D, -r, --no-shuffle, --streaming, --model-bg, --safe-hope, --hg-prune, --sctype,"
+    " --scconfig",
+    {"--iters": "epochs", "--cparam": "step_cap", "--decay": "decay"},
+    # Lists are not read again each epoch, so that --streaming only chooses the order.
+    {
+        "--no-shuffle": ("shuffle", False),
+        "--streaming": ("shuffle", False),
+        "--model-bg": ("background", "model"),
+        "--safe-hope": ("safe_hope", True),
+    },
+)
+_PRO = _Tool(
+    pro.PROGRAM,
+    {"--random-seed": "seed"},
+    "-b, -r",
+    flags={"--smooth-brevity-penalty": ("smooth_brevity_penalty", True)},
+)
+_TOOLS = {
+    "mertargs": _MERT,
+    "mertmertargs": _MERT,
+    "extractorargs": _EXTRACTOR,
+    "batch-mira-args": _KBMIRA,
+    "proargs": _PRO,
+}
+
+
+def read_tool_arguments(text: str, option: str) -> ToolArguments:
+    """Read the arguments that an option of ``mert-moses`` gives to a program.
+
+    Args:
+        text: the words of the command line.
+        option: ``mertargs``, ``mertmertargs``, ``extractorargs``, ``batch-mira-args`` or
+            ``proargs``.
 
     Raises:
         UsageError: they cannot be read, or one of them is not supported.
     """
-    # mert-moses.pl removes -binary and -b, which mert does not know.
-    words = [w for w in _words(text, option) if w not in ("-b", "-binary", "--binary")]
-    found: dict[str, str] = {}
-    for name, value in _pairs(words, mert.PROGRAM, option):
-        if name in _NO_MATTER:
-            continue
-        if name == "--type":
-            method = next(each for each in mert.PROGRAM.options if each.name == "type")
-            try:
-                parse_value(method, value)
-            except ValueError as error:
-                raise UsageError(f"--{option}: -t {error}") from error
-        if name not in _MERT_TAKEN:
-            raise UsageError(
-                f"--{option}: {name} is not supported. Supported: -n, -m, -r, -t, -o,"
-                " --threads, --sctype, --scconfig"
-            )
-        found[name] = value
+    tool = _TOOLS[option]
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"--{option}={text!r}: {error}") from error
+    if tool is _MERT:  # mert-moses.pl removes -binary and -b, which mert does not know
+        words = [word for word in words if word not in ("-b", "-binary", "--binary")]
+    try:
+        # Boost rejects an option that is repeated; here, its last value counts.
+        pairs = [(f"--{name}", value) for name, value in tool.program.split(words)]
+    except UsageError as error:
+        raise UsageError(f"--{option}: {error}") from error
+    values: dict[str, Any] = {}
     options: dict[str, object] = {}
-    for name, field_name in (("--ntry", "restarts"), ("--nrandom", "random_directions")):
-        if name in found:
-            options[field_name] = _integer(found[name], f"--{option}: {name}")
-    if "--type" in found:
-        options["method"] = found["--type"]
-    seed, threads = (
-        _integer(found[name], f"--{option}: {name}") if name in found else None
-        for name in ("--rseed", "--threads")
-    )
-    return ToolArguments(
-        found.get("--sctype"),
-        found.get("--scconfig"),
-        options,
-        found.get("--optimize"),
-        seed,
-        threads,
-    )
-
-
-def read_extractor_arguments(text: str) -> ToolArguments:
-    """Read arguments of ``extractor``.
-
-    Raises:
-        UsageError: they cannot be read, or one of them is not supported.
-    """
-    option = "extractorargs"
-    found: dict[str, str] = {}
-    for name, value in _pairs(_words(text, option), extractor.PROGRAM, option):
-        if name in _NO_MATTER:
-            continue
-        if name not in ("--sctype", "--scconfig"):
-            raise UsageError(
-                f"--{option}: {name} is not supported. Supported: --sctype, --scconfig. To"
-                " change hypotheses before scoring, use --transform-decoded-file."
-            )
-        found[name] = value
-    return ToolArguments(found.get("--sctype"), found.get("--scconfig"))
-
-
-def read_kbmira_arguments(text: str) -> ToolArguments:
-    """Read arguments of ``kbmira``.
-
-    Raises:
-        UsageError: they cannot be read, or one of them is not supported.
-    """
-    option = "batch-mira-args"
-    options: dict[str, object] = {}
-    found: dict[str, str] = {}
-    for name, value in _pairs(_words(text, option), kbmira.PROGRAM, option):
-        if name in _KBMIRA_VALUES:
-            options[_KBMIRA_VALUES[name]] = value
-        elif name in _KBMIRA_FLAGS:
-            setting, meaning = _KBMIRA_FLAGS[name]
-            options[setting] = meaning
-        elif name in ("--sctype", "--scconfig", "--random-seed", "--hg-prune"):
-            found[name] = value
+    for name, value in pairs:
+        target = tool.shared.get(name) or tool.own.get(name)
+        if name in tool.flags:
+            chosen, meaning = tool.flags[name]
+            options[chosen] = meaning
+        elif target is not None:
+            holder = values if name in tool.shared else options
+            holder[target] = _parse(target, value, f"--{option}: {name}")
         elif name not in _NO_MATTER and (name, value) != ("--type", "nbest"):
-            raise UsageError(
-                f"--{option}: {name} is not supported. Supported: -J, -C, -D, -r,"
-                " --no-shuffle, --streaming, --model-bg, --safe-hope, --hg-prune, --sctype,"
-                " --scconfig"
-            )
-    edges = found.get("--hg-prune")
-    return ToolArguments(
-        found.get("--sctype"),
-        found.get("--scconfig"),
-        options,
-        seed=_seed(found, option),
-        edges=None if edges is None else _integer(edges, f"--{option}: --hg-prune"),
-    )
+            raise UsageError(f"--{option}: {name} is not supported. Supported: {tool.supported}")
+    if "method" in options:
+        method = next(each for each in mert.PROGRAM.options if each.name == "type")
+        try:
+            parse_value(method, str(options["method"]))
+        except ValueError as error:
+            raise UsageError(f"--{option}: -t {error}") from error
+    return ToolArguments(**values, options=options)
 
 
-def read_pro_arguments(text: str) -> ToolArguments:
-    """Read arguments of ``pro``.
-
-    Raises:
-        UsageError: they cannot be read, or one of them is not supported.
-    """
-    option = "proargs"
-    options: dict[str, object] = {}
-    found: dict[str, str] = {}
-    for name, value in _pairs(_words(text, option), pro.PROGRAM, option):
-        if name == "--smooth-brevity-penalty":
-            options["smooth_brevity_penalty"] = True
-        elif name == "--random-seed":
-            found[name] = value
-        else:
-            raise UsageError(f"--{option}: {name} is not supported. Supported: -b, -r")
-    return ToolArguments(options=options, seed=_seed(found, option))
+def _parse(target: str, text: str, what: str) -> str | int:
+    if target not in _INTEGERS:
+        return text
+    try:
+        return int(text)
+    except ValueError as error:
+        raise UsageError(f"{what} must be an integer, not {text!r}") from error
 
 
 def merge_metric_settings(*settings: str) -> str:
@@ -174,33 +160,3 @@ def merge_metric_settings(*settings: str) -> str:
             name, _, value = pair.partition(":")
             merged.setdefault(name, value)
     return ",".join(f"{name}:{value}" for name, value in merged.items())
-
-
-def _words(text: str, option: str) -> list[str]:
-    try:
-        return shlex.split(text)
-    except ValueError as error:
-        raise UsageError(f"--{option}={text!r}: {error}") from error
-
-
-def _pairs(words: list[str], program: Program[Any], option: str) -> list[tuple[str, str]]:
-    """Return the options with the texts of their values, by their long names."""
-    try:
-        # Boost rejects an option that is repeated; here, its last value counts.
-        pairs = program.split(words)
-    except UsageError as error:
-        raise UsageError(f"--{option}: {error}") from error
-    return [(f"--{name}", "" if value is True else value) for name, value in pairs]
-
-
-def _seed(found: dict[str, str], option: str) -> int | None:
-    if "--random-seed" not in found:
-        return None
-    return _integer(found["--random-seed"], f"--{option}: --random-seed")
-
-
-def _integer(text: str, what: str) -> int:
-    try:
-        return int(text)
-    except ValueError as error:
-        raise UsageError(f"{what} must be an integer, not {text!r}") from error

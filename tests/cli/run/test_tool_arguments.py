@@ -7,22 +7,19 @@ import pytest
 from mosesplug.cli.run.tool_arguments import (
     ToolArguments,
     merge_metric_settings,
-    read_extractor_arguments,
-    read_kbmira_arguments,
-    read_mert_arguments,
-    read_pro_arguments,
+    read_tool_arguments,
 )
 from mosesplug.errors import UsageError
 
 
 def test_defaults() -> None:
-    assert read_mert_arguments("", "mertargs") == ToolArguments()
-    assert read_extractor_arguments("") == ToolArguments()
+    assert read_tool_arguments("", "mertargs") == ToolArguments()
+    assert read_tool_arguments("", "extractorargs") == ToolArguments()
 
 
 def test_mert() -> None:
     text = "--sctype BLEU --scconfig=case:false -n5 -m 7 -t random-direction --rseed 3 -o LM0_0,d_0"
-    assert read_mert_arguments(text + " --threads 4 -v 1 -b", "mertargs") == ToolArguments(
+    assert read_tool_arguments(text + " --threads 4 -v 1 -b", "mertargs") == ToolArguments(
         "BLEU",
         "case:false",
         {"restarts": 5, "random_directions": 7, "method": "random-direction"},
@@ -33,7 +30,7 @@ def test_mert() -> None:
 
 
 def test_extractor() -> None:
-    assert read_extractor_arguments("--binary -s BLEU") == ToolArguments("BLEU")
+    assert read_tool_arguments("--binary -s BLEU", "extractorargs") == ToolArguments("BLEU")
 
 
 @pytest.mark.parametrize(
@@ -50,13 +47,13 @@ def test_extractor() -> None:
 )
 def test_rejected_mert_arguments(text: str, why: str) -> None:
     with pytest.raises(UsageError, match=why) as caught:
-        read_mert_arguments(text, "mertmertargs")
+        read_tool_arguments(text, "mertmertargs")
     assert "--mertmertargs" in str(caught.value)
 
 
 def test_kbmira() -> None:
     text = "-J60 -C 0.1 --decay=0.9 --streaming --safe-hope --type nbest --verbose --sctype BLEU"
-    assert read_kbmira_arguments(text + " -c case:false") == ToolArguments(
+    assert read_tool_arguments(text + " -c case:false", "batch-mira-args") == ToolArguments(
         "BLEU",
         "case:false",
         {
@@ -70,13 +67,13 @@ def test_kbmira() -> None:
 
 
 def test_kbmira_on_search_graphs() -> None:
-    found = read_kbmira_arguments("--hg-prune 20 -J 5")
+    found = read_tool_arguments("--hg-prune 20 -J 5", "batch-mira-args")
     assert found == ToolArguments(options={"epochs": "5"}, edges=20)
 
 
 def test_pro() -> None:
-    assert read_pro_arguments("") == ToolArguments()
-    assert read_pro_arguments("--smooth -r5") == ToolArguments(
+    assert read_tool_arguments("", "proargs") == ToolArguments()
+    assert read_tool_arguments("--smooth -r5", "proargs") == ToolArguments(
         options={"smooth_brevity_penalty": True}, seed=5
     )
 
@@ -93,18 +90,18 @@ def test_pro() -> None:
 )
 def test_rejected_kbmira_arguments(text: str, why: str) -> None:
     with pytest.raises(UsageError, match=why) as caught:
-        read_kbmira_arguments(text)
+        read_tool_arguments(text, "batch-mira-args")
     assert "--batch-mira-args" in str(caught.value)
 
 
 def test_rejected_pro_arguments() -> None:
     with pytest.raises(UsageError, match=r"--scfile is not supported\. Supported: -b, -r"):
-        read_pro_arguments("--scfile x")
+        read_tool_arguments("--scfile x", "proargs")
 
 
 def test_rejected_extractor_arguments() -> None:
     with pytest.raises(UsageError, match="--transform-decoded-file"):
-        read_extractor_arguments("--filter cat")
+        read_tool_arguments("--filter cat", "extractorargs")
 
 
 def test_first_setting_counts() -> None:
