@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -145,12 +145,17 @@ class InterpolatedMetric:
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
         """Return the weighted sum of scores: ``[..., n_statistics]`` to float64 ``[...]``."""
         totals = check_totals(self.name, self.n_statistics, totals)
-        scores = np.zeros(totals.shape[:-1])
-        whole = math.fsum(self.weights)
+        return self._weigh(totals, lambda metric, own: metric.score(own))
+
+    def _weigh(
+        self, stats: NDArray[np.float64], score: Callable[[Metric, NDArray[np.float64]], Any]
+    ) -> NDArray[np.float64]:
+        """Return the weighted sum of what each metric scores for its own statistics."""
+        scores, whole = np.zeros(stats.shape[:-1]), math.fsum(self.weights)
         for metric, weight, columns in zip(
             self.metrics, self.weights, self._columns(), strict=True
         ):
-            scores += weight / whole * metric.score(totals[..., columns])
+            scores += weight / whole * score(metric, stats[..., columns])
         return scores
 
     @property
@@ -187,13 +192,7 @@ class InterpolatedMetric:
         self, stats: NDArray[np.float64], smoothing: Smoothing = "lin-och"
     ) -> NDArray[np.float64]:
         """Return the weighted sum of the sentence scores; see ``Metric.sentence_scores``."""
-        scores = np.zeros(len(stats))
-        whole = math.fsum(self.weights)
-        for metric, weight, columns in zip(
-            self.metrics, self.weights, self._columns(), strict=True
-        ):
-            scores += weight / whole * metric.sentence_scores(stats[:, columns], smoothing)
-        return scores
+        return self._weigh(stats, lambda metric, own: metric.sentence_scores(own, smoothing))
 
     def floor_matches(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:
         """Apply ``Metric.floor_matches`` of each metric to its columns."""

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol, cast, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,23 +33,6 @@ FORMULAS: tuple[Formula, ...] = get_args(Formula)
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 WIDTHS: Mapping[str, int] = {"mean": 1, "ratio": 2}
 """Number of columns that a formula takes."""
-
-
-class OutsideReader(Metric, Protocol):
-    """A metric with ``needs_outside``: its statistics may need scores from outside."""
-
-    def statistics(
-        self,
-        prepared: PreparedReferences,
-        sentence_ids: NDArray[np.int64],
-        buffer: NDArray[np.uint8],
-        starts: NDArray[np.int64],
-        ends: NDArray[np.int64],
-        *,
-        threads: int = 1,
-        outside: NDArray[np.float64] | None = None,
-    ) -> NDArray[Any]:
-        """Return statistics; see ``compute_statistics``."""
 
 
 def compute_statistics(
@@ -76,10 +59,9 @@ def compute_statistics(
             ``Metric.statistics``.
     """
     if needs_outside(metric):
-        reader = cast(OutsideReader, metric)
-        return reader.statistics(
-            prepared, sentence_ids, buffer, starts, ends, threads=threads, outside=outside
-        )
+        # Only metrics with ``needs_outside`` take the keyword, which the protocol lacks.
+        read: Callable[..., NDArray[Any]] = metric.statistics
+        return read(prepared, sentence_ids, buffer, starts, ends, threads=threads, outside=outside)
     return metric.statistics(prepared, sentence_ids, buffer, starts, ends, threads=threads)
 
 

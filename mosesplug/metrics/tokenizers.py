@@ -1,7 +1,7 @@
 """Words that metrics compare: pieces between blanks, or tokens of sacrebleu.
 
 With ``tokenize:none``, text is taken as it is, tokens separated by ASCII blanks, or as the peer of
-a metric separates them (``metrics.blanks``). Any other tokenizer is
+a metric separates them (``separate_words``, ``join_single_blanks``). Any other tokenizer is
 sacrebleu's own, called as its metrics call it: the text is decoded from UTF-8 (U+FFFD replaces
 invalid bytes), lower-cased if asked for, and tokenized; Unicode whitespace separates the tokens.
 
@@ -22,7 +22,6 @@ from typing import NamedTuple
 
 from mosesplug import __version__
 from mosesplug.errors import UsageError
-from mosesplug.metrics.blanks import Separator, separate_hypotheses
 from mosesplug.metrics.hypotheses import HypothesisRanges, rewrite_texts
 
 TOKENIZERS = (
@@ -201,3 +200,48 @@ def _check_installed(name: str) -> None:
             f"the tokenizer {name} needs the model {model}, which does not exist. Download it: "
             f"python -c \"import sacrebleu; sacrebleu.BLEU(tokenize='{name}')\""
         )
+
+
+Separator = Callable[[bytes], bytes]
+"""Returns a line with ASCII blanks between its words."""
+
+_OTHER_BLANKS = re.compile(
+    rb"[\t\x0b-\r\x1c-\x1f]|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]"
+    rb"|\xe2\x81\x9f|\xe3\x80\x80"
+)
+"""Whitespace of Unicode in UTF-8, without the blank and the line feed, which ends lines."""
+
+_SEVERAL = re.compile(r"\s\s+")
+
+
+def separate_words(line: bytes) -> bytes:
+    """Separate words at all whitespace of Unicode, as sacrebleu does."""
+    if not _OTHER_BLANKS.search(line):
+        return line
+    return " ".join(_decode(line).split()).encode("utf-8", "surrogateescape")
+
+
+def join_single_blanks(line: bytes) -> bytes:
+    """Separate words at ASCII blanks and at two blanks of any kind, as jiwer does.
+
+    A single no-break space or tab within a line is part of a word.
+    """
+    if not _OTHER_BLANKS.search(line):
+        return line
+    return _SEVERAL.sub(" ", _decode(line)).strip().encode("utf-8", "surrogateescape")
+
+
+def separate_hypotheses(hypotheses: HypothesisRanges, separate: Separator) -> HypothesisRanges:
+    """Return hypotheses whose words are separated by ASCII blanks."""
+    # Nearly all text has no other blanks than ASCII's: search in all of it at once.
+    if not _OTHER_BLANKS.search(hypotheses.buffer.data):
+        return hypotheses
+
+    def rewrite(lines: Iterable[bytes]) -> list[bytes]:
+        return [separate(line) for line in lines]
+
+    return rewrite_texts(hypotheses, rewrite)
+
+
+def _decode(line: bytes) -> str:
+    return line.decode("utf-8", "surrogateescape")

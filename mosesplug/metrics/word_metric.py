@@ -15,14 +15,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.metrics.encoding import EncodedHypotheses, encode
 from mosesplug.metrics.hypotheses import HypothesisRanges, run_in_threads
 from mosesplug.metrics.normalization import Normalization
 from mosesplug.metrics.plain import HYPOTHESES, Allowance, ReferenceLines, split_words
 from mosesplug.metrics.protocol import PreparedReferences
 from mosesplug.metrics.reference_metric import ReferenceMetric
 from mosesplug.metrics.tokenizers import Tokenization
-from mosesplug.metrics.words import ReferenceWords, compile_words
+from mosesplug.metrics.words import EncodedHypotheses, ReferenceWords, compile_words, encode
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from mosesplug.errors import UsageError
 from mosesplug.metrics.characters import BlankTreatment, space_out, space_out_lines
 from mosesplug.metrics.edit.distance import count_errors
-from mosesplug.metrics.encoding import EncodedHypotheses
 from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.metrics.reference_metric import divide_errors
 from mosesplug.metrics.tokenizers import Tokenization
 from mosesplug.metrics.word_metric import WordMetric, WordReferences
+from mosesplug.metrics.words import EncodedHypotheses
 
 Blanks = Literal["keep", "remove"]
 

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.metrics.encoding import EncodedHypotheses
-from mosesplug.metrics.words import ReferenceWords
+from mosesplug.metrics.words import EncodedHypotheses, ReferenceWords
 
 BITS = 64
 ZERO = np.uint64(0)

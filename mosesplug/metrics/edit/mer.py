@@ -23,13 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.metrics.blanks import join_single_blanks
 from mosesplug.metrics.edit.distance import is_closer
-from mosesplug.metrics.encoding import EncodedHypotheses
 from mosesplug.metrics.reference_metric import divide
-from mosesplug.metrics.tokenizers import Tokenization
+from mosesplug.metrics.tokenizers import Tokenization, join_single_blanks
 from mosesplug.metrics.word_metric import WordMetric, WordReferences
-from mosesplug.metrics.words import ReferenceWords
+from mosesplug.metrics.words import EncodedHypotheses, ReferenceWords
 
 
 @kernel

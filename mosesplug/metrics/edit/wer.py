@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 from mosesplug.errors import UsageError
 from mosesplug.kernels import kernel
 from mosesplug.metrics.edit.distance import count_errors, is_closer
-from mosesplug.metrics.encoding import EncodedHypotheses
 from mosesplug.metrics.reference_metric import divide_errors
 from mosesplug.metrics.word_metric import WordMetric, WordReferences
-from mosesplug.metrics.words import ReferenceWords
+from mosesplug.metrics.words import EncodedHypotheses, ReferenceWords
 
 ReferenceChoice = Literal["moses", "best"]
 

@@ -12,13 +12,18 @@ from numpy.typing import NDArray
 
 from mosesplug.candidates import Candidates, OracleUpdates
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.online.averaging import add_averaging, mean_weights
 from mosesplug.optimizers.online.epochs import (
     Plan,
     is_usable,
     run_epoch,
 )
-from mosesplug.optimizers.online.learner import Learner, LearnerState, keep_bounds
+from mosesplug.optimizers.online.learner import (
+    Learner,
+    LearnerState,
+    add_averaging,
+    keep_bounds,
+    mean_weights,
+)
 from mosesplug.optimizers.online.mixing import line_search
 from mosesplug.optimizers.online.options import GraphCostOptions, OnlineOptions
 from mosesplug.optimizers.online.starting import copy_state, count_epochs, start_states

@@ -22,8 +22,12 @@ from numpy.typing import NDArray
 
 from mosesplug.candidates import LIST_SIZE
 from mosesplug.optimizers.batch.expected.descent import variance_in_lists
-from mosesplug.optimizers.online.averaging import mean_weights, restart_averaging
-from mosesplug.optimizers.online.learner import Learner, LearnerState
+from mosesplug.optimizers.online.learner import (
+    Learner,
+    LearnerState,
+    mean_weights,
+    restart_averaging,
+)
 from mosesplug.optimizers.online.options import OnlineOptions
 from mosesplug.optimizers.problem import Problem, can_scale, normalize
 from mosesplug.tuning_set import Batch

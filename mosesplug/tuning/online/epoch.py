@@ -16,7 +16,6 @@ from mosesplug.events import Clock, EpochLearned, EpochProgress, Note, PhaseStar
 from mosesplug.features import FeatureSpace
 from mosesplug.large_arrays import release_memory
 from mosesplug.optimizers.online.algorithms import weight_facts
-from mosesplug.optimizers.online.averaging import AVERAGE, mean_weights
 from mosesplug.optimizers.online.epochs import (
     BatchProgress,
     EpochReport,
@@ -24,7 +23,7 @@ from mosesplug.optimizers.online.epochs import (
     require_finite_weights,
     run_epoch,
 )
-from mosesplug.optimizers.online.learner import Learner, LearnerState
+from mosesplug.optimizers.online.learner import AVERAGE, Learner, LearnerState, mean_weights
 from mosesplug.optimizers.online.mixing import line_search
 from mosesplug.optimizers.problem import Problem
 from mosesplug.store import IterationRecord

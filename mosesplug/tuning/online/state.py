@@ -10,8 +10,13 @@ import numpy as np
 
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import Optimizer
-from mosesplug.optimizers.online.averaging import AVERAGE, add_averaging
-from mosesplug.optimizers.online.learner import Learner, LearnerState, grow_state
+from mosesplug.optimizers.online.learner import (
+    AVERAGE,
+    Learner,
+    LearnerState,
+    add_averaging,
+    grow_state,
+)
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
 from mosesplug.tuning.context import Context

@@ -27,14 +27,19 @@ from mosesplug.errors import UsageError
 from mosesplug.optimizers import Optimizer
 from mosesplug.optimizers.list_candidates import Sharded
 from mosesplug.optimizers.online.algorithms import EpochOutcome, solve_in_epochs, weight_facts
-from mosesplug.optimizers.online.averaging import add_averaging, keep_zeros, mean_weights
 from mosesplug.optimizers.online.epochs import (
     EpochReport,
     Plan,
     StoredSource,
     require_finite_weights,
 )
-from mosesplug.optimizers.online.learner import BatchSource, Learner
+from mosesplug.optimizers.online.learner import (
+    BatchSource,
+    Learner,
+    add_averaging,
+    keep_zeros,
+    mean_weights,
+)
 from mosesplug.optimizers.online.starting import count_epochs, start_states
 from mosesplug.optimizers.problem import (
     Problem,

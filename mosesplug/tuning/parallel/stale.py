@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from mosesplug.events import Clock
 from mosesplug.optimizers import Optimizer
-from mosesplug.optimizers.online.averaging import AVERAGE
 from mosesplug.optimizers.online.epochs import (
     BatchProgress,
     EpochReport,
@@ -33,7 +32,7 @@ from mosesplug.optimizers.online.epochs import (
     require_finite,
     split_into_batches,
 )
-from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, grow_state
+from mosesplug.optimizers.online.learner import AVERAGE, Change, Learner, LearnerState, grow_state
 from mosesplug.optimizers.online.starting import copy_state
 from mosesplug.settings.sharding import AsyncOrder
 from mosesplug.tuning.parallel.mixing import add_tallies

@@ -7,10 +7,9 @@ import pytest
 from numpy.typing import NDArray
 
 from mosesplug.optimizers import algorithm
-from mosesplug.optimizers.online.averaging import add_averaging, mean_weights
 from mosesplug.optimizers.online.descent import PegasosOptions, pegasos_learner
 from mosesplug.optimizers.online.epochs import Plan, StoredSource, run_epoch
-from mosesplug.optimizers.online.learner import Learner
+from mosesplug.optimizers.online.learner import Learner, add_averaging, mean_weights
 from mosesplug.optimizers.online.oro.learners import oro_learner
 from mosesplug.optimizers.online.oro.options import HingeOptions
 from mosesplug.settings.algorithm_options import make_options

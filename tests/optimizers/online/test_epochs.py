@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.online.algorithms import optimize_online
-from mosesplug.optimizers.online.averaging import add_averaging, mean_weights
 from mosesplug.optimizers.online.epochs import (
     BatchProgress,
     Plan,
@@ -23,7 +22,14 @@ from mosesplug.optimizers.online.epochs import (
     run_epoch,
     split_into_batches,
 )
-from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
+from mosesplug.optimizers.online.learner import (
+    Change,
+    Learner,
+    LearnerState,
+    Step,
+    add_averaging,
+    mean_weights,
+)
 from mosesplug.optimizers.online.options import OnlineOptions
 from mosesplug.optimizers.problem import Problem, no_progress
 from mosesplug.tuning_set import Batch, TuningSet

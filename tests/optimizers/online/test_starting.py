@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import Problem, Solution, algorithm, algorithms
-from mosesplug.optimizers.online.averaging import AVERAGE, add_averaging, mean_weights
 from mosesplug.optimizers.online.descent import AdagradOptions, adagrad_learner
 from mosesplug.optimizers.online.epochs import (
     StoredSource,
     run_epoch,
 )
-from mosesplug.optimizers.online.learner import LearnerState
+from mosesplug.optimizers.online.learner import AVERAGE, LearnerState, add_averaging, mean_weights
 from mosesplug.optimizers.online.options import OnlineOptions
 from mosesplug.optimizers.online.starting import find_scale, start_states
 from mosesplug.optimizers.problem import no_progress

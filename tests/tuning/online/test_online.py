@@ -16,11 +16,11 @@ from mosesplug.errors import UsageError
 from mosesplug.events import CommandStarted, EpochLearned, EpochProgress, Note
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import Problem, algorithms, corpus_score
-from mosesplug.optimizers.online.averaging import add_averaging, mean_weights
 from mosesplug.optimizers.online.epochs import (
     Plan,
     run_epoch,
 )
+from mosesplug.optimizers.online.learner import add_averaging, mean_weights
 from mosesplug.optimizers.registry import algorithm
 from mosesplug.settings.algorithm_options import make_options
 from mosesplug.settings.online import HeldOutSet, OnlineSettings

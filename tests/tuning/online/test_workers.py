@@ -28,13 +28,12 @@ from mosesplug.errors import DecoderError, UsageError
 from mosesplug.events import EpochLearned, EpochProgress, Event, HeldOutScored, Note
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import algorithms
-from mosesplug.optimizers.online.averaging import add_averaging, mean_weights
 from mosesplug.optimizers.online.epochs import (
     Plan,
     make_step,
     split_into_batches,
 )
-from mosesplug.optimizers.online.learner import LearnerState
+from mosesplug.optimizers.online.learner import LearnerState, add_averaging, mean_weights
 from mosesplug.optimizers.online.starting import copy_state
 from mosesplug.optimizers.registry import algorithm
 from mosesplug.settings.algorithm_options import make_options
