@@ -1,6 +1,4 @@
-"""The record of one sentence's search graph: a small header and raw arrays.
-
-Lists are stored in the same way.
+"""The record of one sentence's search graph, in the encoding of lists.
 
 The arrays are those of ``Hypergraph``, and its concatenated words::
 
@@ -38,14 +36,16 @@ from mosesplug.errors import DataError, StoreError
 from mosesplug.features import FeatureSpace
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.store.checksums import compare_record
+from mosesplug.store.encoding import Record, encode_record
 from mosesplug.store.files.environment import Environment
 from mosesplug.store.files.handles import PinnedTransaction
-from mosesplug.store.records import align, corruption_error, encode_record, read_header
+from mosesplug.store.records import corruption_error
 from mosesplug.store.state import StoreState, kbest_key
 from mosesplug.store.stored import OpenGraphs, OpenLists
 
 _LAYOUT = 1
 _TYPES = ("<i8", "<i8", "<i4", "<i8", "<i4", "<i8", "<i4", "<f4", "<i4", "<i8", "u1")
+_SIZES = tuple(np.dtype(kind).itemsize for kind in _TYPES)
 
 
 def encode_graph(file: HypergraphFile, columns: Mapping[str, int]) -> bytes:
@@ -85,17 +85,10 @@ def decode_graph(buffer: NDArray[np.uint8]) -> Hypergraph:
     Raises:
         ValueError: these are not the bytes of such a record.
     """
-    buffer = align(buffer)
-    (layout, *places), begin = read_header(buffer)
-    if layout != _LAYOUT or len(places) != 2 * len(_TYPES):
+    record = Record(buffer, _SIZES)
+    if record.first != _LAYOUT:
         raise ValueError("its header belongs to another kind of record")
-    try:
-        arrays = [
-            np.ndarray((count,), dtype, buffer, begin + at)
-            for count, at, dtype in zip(places[::2], places[1::2], _TYPES, strict=True)
-        ]
-    except (TypeError, OverflowError) as error:
-        raise ValueError("its arrays exceed the record") from error
+    arrays = [record.array(2 * number, dtype) for number, dtype in enumerate(_TYPES)]
     edges, tail_at, tails, target_at, targets, indptr, indices, values, covered, at, text = arrays
     n_edges = len(tail_at) - 1
     whole = (
@@ -110,8 +103,8 @@ def decode_graph(buffer: NDArray[np.uint8]) -> Hypergraph:
         for offsets, n, end in whole
     ) or len(indices) != len(values):
         raise ValueError("its arrays have inconsistent sizes")
-    # Overlapping words would be copied repeatedly; kernels require aligned arrays.
-    if any(place % 8 for place in places[1::2]) or (at[1:] < at[:-1]).any():
+    # Overlapping words would be copied repeatedly.
+    if (at[1:] < at[:-1]).any():
         raise ValueError("its arrays have invalid offsets")
     bounds, words = at.tolist(), text.tobytes()
     return Hypergraph(

@@ -19,9 +19,9 @@ from mosesplug.errors import StoreError, StoreMismatch
 from mosesplug.features import spelled_groups
 from mosesplug.store import writing
 from mosesplug.store.checksums import keep_checksums, put_checksums
+from mosesplug.store.encoding import encode_value
 from mosesplug.store.files.environment import Environment
 from mosesplug.store.graph_records import encode_graph
-from mosesplug.store.records import encode_value
 from mosesplug.store.state import (
     GRAPHS,
     StoreState,

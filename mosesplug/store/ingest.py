@@ -25,9 +25,10 @@ from mosesplug.metrics.protocol import Metric, PreparedReferences, needs_texts
 from mosesplug.store import dedupe
 from mosesplug.store.columns import Column, Homes, make_columns
 from mosesplug.store.dedupe import Rows
+from mosesplug.store.encoding import encode_record
 from mosesplug.store.hash_index import HashIndex
 from mosesplug.store.merge import Reader
-from mosesplug.store.records import corruption_error, encode_record, report_damage
+from mosesplug.store.records import corruption_error, report_damage
 from mosesplug.store.state import kbest_key, statistics_key
 from mosesplug.store.statistics import check_statistics
 from mosesplug.store.stored import MOST_SENTENCES, StatisticsKind

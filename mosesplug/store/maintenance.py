@@ -82,8 +82,7 @@ def _faults(reader: Reader, state: StoreState, iteration: int, sentence: int) ->
         record = KbestRecord(buffer)
     except ValueError as error:
         return [str(error)]
-    if not _is_consistent(record):
-        return ["its arrays have inconsistent sizes"]
+    record.text_bounds(), record.list_extras()  # which raise ValueError if they are invalid
     space = state.space or FeatureSpace(())
     sparse = record.sparse()
     checks = {
@@ -99,33 +98,6 @@ def _faults(reader: Reader, state: StoreState, iteration: int, sentence: int) ->
     found = [fault for fault, is_sound in checks.items() if not is_sound]
     found += _faults_of_statistics(reader, state, iteration, sentence, record.n_new)
     return found + _faults_of_references(reader, iteration, sentence, record)
-
-
-def _is_consistent(record: KbestRecord) -> bool:
-    """Return whether a record's arrays have matching lengths and valid offsets."""
-    n_new, n_list = record.n_new, record.n_list
-    offsets = (
-        (record.text_offsets, n_new, len(record.text)),
-        (record.sparse_indptr, n_new, len(record.sparse_data)),
-        (record.extra_offsets, n_list, len(record.extras)),
-    )
-    return (
-        len(record.flat_dense) == n_new * record.n_dense
-        and len(record.lengths) == n_new
-        and len(record.sparse_indices) == len(record.sparse_data)
-        and len(record.home_rows) == n_list
-        and len(record.scores) in (0, n_list)
-        and all(
-            (not len(each) and not end)
-            or (
-                len(each) == n + 1
-                and each[0] == 0
-                and each[-1] == end
-                and bool((each[:-1] <= each[1:]).all())
-            )
-            for each, n, end in offsets
-        )
-    )
 
 
 def _faults_of_statistics(

@@ -19,14 +19,9 @@ from mosesplug.errors import StoreError
 from mosesplug.features import FeatureSpace
 from mosesplug.large_arrays import concatenate, take_rows
 from mosesplug.store.checksums import compare_record
+from mosesplug.store.encoding import decode_value
 from mosesplug.store.files.environment import Environment
-from mosesplug.store.records import (
-    KbestRecord,
-    corruption_error,
-    decode_value,
-    read_record,
-    report_damage,
-)
+from mosesplug.store.records import KbestRecord, corruption_error, read_record, report_damage
 from mosesplug.store.state import PROGRESS, iteration_key, kbest_key, statistics_key
 from mosesplug.store.stored import StatisticsKind
 from mosesplug.tuning_set import SparseRows, TuningSet

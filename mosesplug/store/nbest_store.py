@@ -17,11 +17,11 @@ from formats.nbest.block import NBestList
 from mosesplug.errors import StoreError
 from mosesplug.store import writing
 from mosesplug.store.checksums import note_written
+from mosesplug.store.encoding import encode_value
 from mosesplug.store.files.environment import Environment
 from mosesplug.store.fingerprints import check_fingerprints
 from mosesplug.store.hash_index import HashIndex, prepare_index
 from mosesplug.store.reading import StoreReader
-from mosesplug.store.records import encode_value
 from mosesplug.store.state import put_meta
 from mosesplug.store.stored import StatisticsKind
 from mosesplug.store.views import GraphReport, IngestReport

@@ -35,8 +35,8 @@ import numpy as np
 
 from mosesplug.errors import StoreError
 from mosesplug.features import FeatureSpace
+from mosesplug.store.encoding import decode_value, encode_value
 from mosesplug.store.files.environment import Environment
-from mosesplug.store.records import decode_value, encode_value
 from mosesplug.store.stored import (
     IterationRecord,
     OpenGraphs,

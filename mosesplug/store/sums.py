@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.store.records import decode_value, encode_value
+from mosesplug.store.encoding import decode_value, encode_value
 from mosesplug.store.stored import MOST_SENTENCES
 
 OWN = "iterations"

@@ -24,9 +24,9 @@ from mosesplug.store.checksums import (
     load_checksums,
     put_checksums,
 )
+from mosesplug.store.encoding import encode_value
 from mosesplug.store.files.environment import Environment
 from mosesplug.store.merge import Reader
-from mosesplug.store.records import encode_value
 from mosesplug.store.state import (
     COMMIT,
     GRAPHS,

@@ -9,7 +9,7 @@ from typing import Any
 import lmdb
 import pytest
 
-from mosesplug.store.records import encode_value
+from mosesplug.store.encoding import encode_value
 from tests.long_running.injection import PHASES
 from tests.long_running.kill_matrix import matrix
 from tests.long_running.kills import SIGNALS

@@ -21,7 +21,7 @@ import pytest
 
 from mosesplug.decoders.process import make_error
 from mosesplug.store import NBestStore
-from mosesplug.store.records import encode_value
+from mosesplug.store.encoding import encode_value
 from mosesplug.tuning.workdir.lock import lock_directory
 from tests.long_running.decoder_faults import (
     System,

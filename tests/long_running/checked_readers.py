@@ -36,8 +36,9 @@ from formats.nbest.files import dense_features
 from formats.scores import read_score_blocks, read_score_width
 from formats.weights.yaml_file import format_yaml, parse_yaml
 from formats.word_frequencies import read_word_frequencies
+from mosesplug.store.encoding import decode_value
 from mosesplug.store.graph_records import list_graph_faults
-from mosesplug.store.records import KbestRecord, decode_value
+from mosesplug.store.records import KbestRecord
 
 Reader = Callable[[Path], object]
 

@@ -29,8 +29,8 @@ from formats.extras.cdec_forest import read_cdec_forest
 from formats.extras.slf import read_slf
 from formats.graphs.hypergraph_reader import read_hypergraph, read_target_graph
 from formats.weights.named import read_named_weights
+from mosesplug.store.encoding import encode_record, encode_value
 from mosesplug.store.graph_records import encode_graph
-from mosesplug.store.records import encode_record, encode_value
 from tests.long_running import hostile_directory, hostile_lists, hostile_store
 from tests.long_running.checked_readers import (
     Reader,

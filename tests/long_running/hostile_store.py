@@ -27,8 +27,8 @@ from mosesplug.forest.viterbi import viterbi
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.results.views.maintenance import verify_store
 from mosesplug.store import NBestStore, reading
+from mosesplug.store.encoding import decode_value, encode_value, read_header
 from mosesplug.store.ingest import Ingest
-from mosesplug.store.records import decode_value, encode_value, read_header
 from mosesplug.store.state import CHECKSUMS, NAMES, StoreState
 from mosesplug.tuning_set import TuningSet
 from tests.long_running.mutations import Chance, mutated

@@ -24,7 +24,7 @@ from typing import Any
 import lmdb
 import numpy as np
 
-from mosesplug.store.records import decode_value
+from mosesplug.store.encoding import decode_value
 from mosesplug.store.state import CHECKSUMS
 
 _LOCKS = frozenset({"tuning.lock", "writer.lock", "lock.mdb"})

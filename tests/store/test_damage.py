@@ -17,7 +17,7 @@ from mosesplug.errors import StoreError
 from mosesplug.results.views.exporting import export_lists
 from mosesplug.results.views.run import open_run
 from mosesplug.store import NBestStore, sums
-from mosesplug.store.records import encode_value
+from mosesplug.store.encoding import encode_value
 from tests.results.runs import GROUPS, LISTS, REFERENCE, make_run, read_graph
 from tests.store.test_maintenance import forget_checksums
 from tests.store.toys import Hypothesis, ToyMetric, make_list

@@ -17,7 +17,7 @@ from formats.graphs.hypergraph import Edge, HypergraphFile
 from mosesplug.errors import StoreError, StoreMismatch
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.store import NBestStore, graph_writing
-from mosesplug.store.records import read_header
+from mosesplug.store.encoding import read_header
 from tests.store.graphs import COMMON, finish_iteration, make_graph, read_value, write_value
 from tests.store.toys import GROUPS, Hypothesis, make_list
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from mosesplug.store import NBestStore
-from mosesplug.store.records import KbestRecord, encode_record
+from mosesplug.store.encoding import encode_record
+from mosesplug.store.records import KbestRecord
 from mosesplug.store.state import CHECKSUMS
 from tests.store.toys import Hypothesis, ToyMetric, make_list
 
@@ -88,8 +89,11 @@ def faults(path: Path, iteration: int, sentence: int) -> list[str]:
         ({"scores": [-1.0, np.inf]}, "a model score is infinite"),
         ({"scores": [-1.0]}, "its arrays have inconsistent sizes"),
         ({"lengths": []}, "its arrays have inconsistent sizes"),
-        ({"text_offsets": [0, 9]}, "its arrays have inconsistent sizes"),
-        ({"extra_offsets": [0, 5, 4]}, "its arrays have inconsistent sizes"),
+        ({"text_offsets": [0, 9]}, "it cannot be read: its texts have invalid offsets"),
+        (
+            {"extra_offsets": [0, 5, 4]},
+            "it cannot be read: the texts after its scores have invalid offsets",
+        ),
         ({"text": list(b"a\n2")}, "a hypothesis has a line break"),
         (
             {"sparse_indices": [1]},

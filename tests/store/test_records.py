@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mosesplug.store.records import KbestRecord, decode_value, encode_record, encode_value
+from mosesplug.store.encoding import decode_value, encode_record, encode_value
+from mosesplug.store.records import KbestRecord
 
 ARRAYS = (
     np.array([5, 2**64 - 1], dtype=np.uint64),

@@ -15,7 +15,7 @@ from formats.errors import FormatError
 from formats.graphs.hypergraph_reader import read_hypergraph
 from mosesplug.errors import DataError, StoreError
 from mosesplug.store import NBestStore
-from mosesplug.store.records import decode_value, encode_value
+from mosesplug.store.encoding import decode_value, encode_value
 from mosesplug.store.stored import MOST_SENTENCES
 from tests.store.test_maintenance import changed, edited, make
 from tests.store.toys import GROUPS, Hypothesis, ToyMetric, make_list

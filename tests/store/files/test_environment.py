@@ -17,7 +17,8 @@ import pytest
 
 from mosesplug.errors import StoreError, StoreFull, StoreMismatch
 from mosesplug.store import NBestStore, writing
-from mosesplug.store.records import KbestRecord, encode_value
+from mosesplug.store.encoding import encode_value
+from mosesplug.store.records import KbestRecord
 from mosesplug.store.state import kbest_key
 from tests.store.checks import check_store
 from tests.store.toys import Hypothesis, StoreModel, ToyMetric, make_list
