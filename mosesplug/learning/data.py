@@ -15,7 +15,6 @@ from mosesplug.learning.domains import add_domains
 from mosesplug.learning.inputs import (
     NOTHING_GIVEN,
     GivenData,
-    HeldOutLists,
     LearningData,
     make_list_data,
 )
@@ -138,16 +137,8 @@ def read_held_out_lists(
     data: LearningData,
     progress: Progress = no_progress,
     given: GivenData = NOTHING_GIVEN,
-) -> HeldOutLists | None:
-    """Read the held-out lists that settings name into the feature space of other data.
-
-    Args:
-        settings: see ``LearningSettings``.
-        given: data in the place of those that settings name.
-
-    Returns:
-        The lists, or None without any.
-    """
+) -> LearningData | None:
+    """Read the held-out lists that settings name into the feature space of ``data``, if any."""
     problem = data.problem
     watched = [each.metric for each in data.watched_metrics]
     files = copy_pipes(given.heldout_lists or settings.heldout_nbest)
@@ -181,9 +172,12 @@ def read_held_out_lists(
         threads=settings.threads,
         loaded=lambda done: progress(done, len(files), "held-out lists"),
     )
-    tuning_set = _move_to_space(lists.tuning_set, space)
-    notes = tuple(f"held-out lists: {note}" for note in lists.notes)
-    return HeldOutLists(replace(problem, tuning_set=tuning_set), lists.watched_metrics, notes)
+    return replace(
+        data,
+        problem=replace(problem, tuning_set=_move_to_space(lists.tuning_set, space)),
+        watched_metrics=lists.watched_metrics,
+        notes=tuple(f"held-out lists: {note}" for note in lists.notes),
+    )
 
 
 def _read_lists(

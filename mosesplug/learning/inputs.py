@@ -127,21 +127,6 @@ class LearningData:
 
 
 @dataclass(frozen=True)
-class HeldOutLists:
-    """Lists of sentences that weights are not learned from.
-
-    Attributes:
-        problem: the lists in the feature space of the data to learn from.
-        watched_metrics: metrics that are reported and not optimized, on the rows of these lists.
-        notes: what a user should know about the lists.
-    """
-
-    problem: Problem
-    watched_metrics: tuple[WatchedMetric, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class GivenData:
     """Data that a caller has in memory. Each part outweighs what settings name.
 

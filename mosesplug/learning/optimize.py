@@ -19,7 +19,7 @@ from mosesplug.learning.cross_validation import (
 )
 from mosesplug.learning.data import read_data, read_held_out_lists
 from mosesplug.learning.domains import DomainScore, score_domains
-from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData, HeldOutLists, LearningData
+from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData, LearningData
 from mosesplug.learning.length_exponent import learn_exponent
 from mosesplug.metrics import Metric
 from mosesplug.metrics.protocol import score_sentences
@@ -49,7 +49,7 @@ class OptimizeResult:
     """
 
     data: LearningData
-    held_out: HeldOutLists | None
+    held_out: LearningData | None
     learning: LearningResult
     warnings: list[str]
     notes: tuple[str, ...]

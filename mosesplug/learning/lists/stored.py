@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +29,10 @@ from mosesplug.learning.watched import (
     split_statistics,
 )
 from mosesplug.learning.weights import read_starting_weights
-from mosesplug.metrics import Metric
+from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.metrics import metric as find_metric
 from mosesplug.metrics.hypotheses import HypothesisRanges
+from mosesplug.metrics.interpolated import InterpolatedReferences
 from mosesplug.metrics.outside import compute_statistics
 from mosesplug.metrics.protocol import needs_outside, needs_texts
 from mosesplug.metrics.registry import metric_of_signature
@@ -100,26 +102,35 @@ def read_store(
                 "--refs FILE to compute its statistics"
             )
         lists = opened.tuning_set(selected)
-        notes: tuple[str, ...] = ()
-        # References change nothing in stored scores from outside.
-        if references is not None and (sources or needs_texts(metric)):
-            lists, signature, notes = _score_again(
-                opened, path, selected, lists, metric, references, sources, settings.threads,
-                progress, settings.lists.ids,
-            )  # fmt: skip
         outside = make_outside_metrics(sources)
         watched = find_watched(settings.report_metric, settings.metric_settings, outside, metric)
         if references is None and (needing := [each.name for each in watched if needs_texts(each)]):
             raise UsageError(f"to report {needing[0]}, use --refs FILE")
-        found: tuple[WatchedMetric, ...] = ()
-        if watched:
-            scored, _, _ = _score_again(
-                opened, path, selected, lists, join_metrics(watched[0], watched[1:]),
-                references or NO_REFERENCES, sources, settings.threads, progress,
+        # References change nothing in stored scores from outside.
+        is_scored_again = references is not None and (bool(sources) or needs_texts(metric))
+        notes: tuple[str, ...] = ()
+        watched_metrics: tuple[WatchedMetric, ...] = ()
+        if first := (metric, *watched) if is_scored_again else watched:
+            references = references or NO_REFERENCES
+            lines = arrange_lines(
+                read_lines_of(references),
+                opened.sentence_ids,
+                name_references(references),
                 settings.lists.ids,
+                opened.first_hypotheses,
+            )
+            statistics, prepared = _score_again(
+                opened, path, selected, lists, first, lines, references, sources,
+                settings.threads, progress,
             )  # fmt: skip
-            scored, others = split_statistics(scored, watched[0], watched[1:])
-            found = (WatchedMetric(watched[0], scored.stats), *others)
+            scored, watched_metrics = split_statistics(
+                replace(lists, stats=statistics), first[0], first[1:]
+            )
+            if is_scored_again:
+                lists, signature = scored, prepared.signature
+                notes = note_text_signs(opened, lines, signature)
+            else:
+                watched_metrics = (WatchedMetric(first[0], scored.stats), *watched_metrics)
         decoded_with = read_start(records[selected[0] - 1]).weights
         if given.start is not None:
             start = given.start(lists.space)
@@ -132,7 +143,7 @@ def read_store(
             )
     hypotheses = sum(records[number - 1].hypotheses for number in selected)
     return make_list_data(
-        lists, metric, start, signature, hypotheses, settings.threads, found, notes
+        lists, metric, start, signature, hypotheses, settings.threads, watched_metrics, notes
     )
 
 
@@ -141,23 +152,22 @@ def _score_again(
     path: Path,
     selected: Sequence[int],
     lists: TuningSet,
-    metric: Metric,
+    metrics: Sequence[Metric],
+    lines: Sequence[Sequence[bytes]],
     references: References,
     sources: Sequence[ScoreSource],
     threads: int,
     progress: Progress,
-    ids: bool | None,
-) -> tuple[TuningSet, str, tuple[str, ...]]:
-    """Return lists with new statistics, their signature, and notes."""
-    if needs_outside(metric) and not sources:
-        raise UsageError(
-            f"the store at {path} holds texts, but no scores to compute {metric.name} again: add "
-            "--scores NAME=FILE, or leave out --refs"
-        )
-    lines = read_lines_of(references)
-    what = name_references(references)
-    lines = arrange_lines(lines, store.sentence_ids, what, ids, store.first_hypotheses)
-    prepared = metric.prepare(lines)
+) -> tuple[NDArray[Any], PreparedReferences]:
+    """Return statistics of all metrics side by side, and the references of the first one."""
+    for metric in metrics:
+        if needs_outside(metric) and not sources:
+            raise UsageError(
+                f"the store at {path} holds texts, but no scores to compute {metric.name} again:"
+                " add --scores NAME=FILE, or leave out --refs"
+            )
+    joined = join_metrics(metrics[0], metrics[1:])
+    prepared = joined.prepare(lines)
     n_sentences = store.iterations()[-1].n_sentences
     if prepared.n_references and prepared.n_sentences != n_sentences:
         raise DataError(
@@ -168,18 +178,19 @@ def _score_again(
     for sentence in range(n_sentences):
         texts += store.hypotheses(sentence, selected)
         progress(sentence + 1, n_sentences, "sentences")
-    owners: NDArray[np.int64] = np.repeat(lists.sentence_ids, np.diff(lists.offsets))
-    hypotheses = HypothesisRanges.of_lines(texts, owners)
-    if needs_texts(metric) and texts and not any(texts):
+    needing = [metric.name for metric in metrics if needs_texts(metric)]
+    if needing and texts and not any(texts):
         raise DataError(
-            f"the store at {path} has lists without texts, which {metric.name} compares with the "
+            f"the store at {path} has lists without texts, which {needing[0]} compares with the "
             "references: use --scores NAME=FILE"
         )
-    outside = (
-        find_scores(sources, owners, texts, store.sentence_ids) if needs_outside(metric) else None
-    )
+    owners: NDArray[np.int64] = np.repeat(lists.sentence_ids, np.diff(lists.offsets))
+    hypotheses = HypothesisRanges.of_lines(texts, owners)
+    outside = None
+    if needs_outside(joined):
+        outside = find_scores(sources, owners, texts, store.sentence_ids)
     statistics = compute_statistics(
-        metric,
+        joined,
         prepared,
         hypotheses.sentence_ids,
         hypotheses.buffer,
@@ -188,5 +199,6 @@ def _score_again(
         outside,
         threads=threads,
     )
-    notes = note_text_signs(store, lines, prepared.signature)
-    return replace(lists, stats=statistics), prepared.signature, notes
+    if len(metrics) > 1 and isinstance(prepared, InterpolatedReferences):
+        prepared = prepared.parts[0]
+    return statistics, prepared

@@ -37,19 +37,6 @@ from mosesplug.tuning.weights import Weights
 
 
 @dataclass(frozen=True)
-class PrunedGraph:
-    """What is kept of one search graph.
-
-    Attributes:
-        graph: pruned to its best derivations.
-        lines: the n-best list, as a decoder writes it.
-    """
-
-    graph: HypergraphFile
-    lines: bytes
-
-
-@dataclass(frozen=True)
 class GraphFiles:
     """Reader of one decoding's search graphs, which it prunes.
 
@@ -74,8 +61,8 @@ class GraphFiles:
     edges: Sequence[int]
     scan: Scan | None = None
 
-    def __call__(self, place: int) -> PrunedGraph:
-        """Read a file.
+    def __call__(self, place: int) -> tuple[HypergraphFile, bytes]:
+        """Return a file's graph, pruned to its best derivations, and lines of its n-best list.
 
         Raises:
             DataError: it has a feature that the decoder did not announce, or no derivation.
@@ -102,7 +89,7 @@ class GraphFiles:
         except DataError as error:
             raise DataError(f"{path}: {error}") from None
         lines = b"" if found is None else b"".join(format_list(found))
-        return PrunedGraph(_as_file(str(path), graph, columns.names), lines)
+        return _as_file(str(path), graph, columns.names), lines
 
 
 def _as_file(path: str, graph: Hypergraph, names: tuple[str, ...]) -> HypergraphFile:
@@ -158,10 +145,10 @@ def store_graphs(context: Context, iteration: int, weights: Weights, lists: Deco
 
             def numbered() -> Iterator[tuple[int, HypergraphFile]]:
                 pairs = zip(paths, taken, strict=True)
-                for done, (sentence, found) in enumerate(pairs, start=1):
+                for done, (sentence, (graph, lines)) in enumerate(pairs, start=1):
                     context.watch(GraphsRead(iteration, done, len(paths)))
-                    written.write(found.lines)
-                    yield sentence, found.graph
+                    written.write(lines)
+                    yield sentence, graph
 
             context.store.add_graphs(
                 iteration, numbered(), groups=groups, fixed=tuple(work.fixed_weights)

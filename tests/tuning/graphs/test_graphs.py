@@ -223,7 +223,7 @@ def test_mira_gives_the_weights_of_moses(multi30k: Path, tmp_path: Path) -> None
         with start_in_order(work, 60, 2) as taken:
             store.add_graphs(
                 1,
-                enumerate(each.graph for each in taken),
+                enumerate(graph for graph, _ in taken),
                 groups=groups,
                 fixed=("UnknownWordPenalty0",),
             )
