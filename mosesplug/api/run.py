@@ -262,13 +262,13 @@ class Run:
         Args:
             oracles: compute the oracles, which reads all hypotheses.
         """
-        from mosesplug.results.report.gather import describe_iteration, gather_figure
+        from mosesplug.results.report.gather import gather_figure
 
         with self._open() as stored:
             rows = (
                 gather_figure(stored, "scores").iterations
                 if oracles
-                else tuple(map(describe_iteration, stored.records))
+                else tuple(summarize_iterations(stored, oracles=False))
             )
         return Table.of_records(rows, _SCORE_TYPES, iteration="number")
 

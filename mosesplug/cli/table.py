@@ -103,66 +103,155 @@ COMMANDS: Table = {
         "Compare algorithms on the same n-best lists.",
         ".learn.options:Bench",
     ),
-    "check": Command(".inspect.check:check", "Check a tuning set and its lists before tuning."),
-    "oracle": Command(".inspect.oracle:oracle", "Find the oracle translations of n-best lists."),
-    "mbr": Command(".inspect.mbr:mbr", "Choose translations by minimum Bayes risk."),
+    "check": Command(
+        ".inspect.check:check",
+        "Check a tuning set and its lists before tuning.",
+        ".inspect.score_options:Check",
+    ),
+    "oracle": Command(
+        ".inspect.oracle:oracle",
+        "Find the oracle translations of n-best lists.",
+        ".inspect.list_options:Oracle",
+    ),
+    "mbr": Command(
+        ".inspect.mbr:mbr",
+        "Choose translations by minimum Bayes risk.",
+        ".inspect.list_options:Mbr",
+    ),
     "rerank": Command(
-        ".inspect.rerank:rerank", "Choose the best of each n-best list by other weights."
+        ".inspect.rerank:rerank",
+        "Choose the best of each n-best list by other weights.",
+        ".inspect.list_options:Rerank",
     ),
     "nbest": Group(
         "Inspect and maintain the n-best lists of a store.",
         {
-            "ls": Command(".inspect.nbest_summary:ls", "List the iterations of a store."),
-            "show": Command(".inspect.nbest_show:show", "Show the hypotheses of a sentence."),
-            "diff": Command(".inspect.nbest_show:diff", "Compare two hypotheses or iterations."),
-            "grep": Command(".inspect.nbest_summary:grep", "Search texts and features."),
+            "ls": Command(
+                ".inspect.nbest_summary:ls",
+                "List the iterations of a store.",
+                ".inspect.store_options:Ls",
+            ),
+            "show": Command(
+                ".inspect.nbest_show:show",
+                "Show the hypotheses of a sentence.",
+                ".inspect.store_options:Show",
+            ),
+            "diff": Command(
+                ".inspect.nbest_show:diff",
+                "Compare two hypotheses or iterations.",
+                ".inspect.store_options:Diff",
+            ),
+            "grep": Command(
+                ".inspect.nbest_summary:grep",
+                "Search texts and features.",
+                ".inspect.store_options:Grep",
+            ),
             "stats": Command(
-                ".inspect.nbest_summary:stats", "Print statistics of features and lists."
+                ".inspect.nbest_summary:stats",
+                "Print statistics of features and lists.",
+                ".inspect.store_options:Stats",
             ),
             "export": Command(
-                ".inspect.nbest_store:export", "Write n-best lists, arrays or a table."
+                ".inspect.nbest_store:export",
+                "Write n-best lists, arrays or a table.",
+                ".inspect.store_options:Export",
             ),
-            "import": Command(".inspect.nbest_store:import_", "Create a store of n-best lists."),
-            "verify": Command(".inspect.nbest_store:verify", "Verify every record."),
-            "compact": Command(".inspect.nbest_store:compact", "Remove free pages."),
-            "copy": Command(".inspect.nbest_store:copy", "Copy a store."),
-            "drop": Command(".inspect.nbest_store:drop", "Remove the newest iteration."),
+            "import": Command(
+                ".inspect.nbest_store:import_",
+                "Create a store of n-best lists.",
+                ".inspect.store_options:Import",
+            ),
+            "verify": Command(
+                ".inspect.nbest_store:verify",
+                "Verify every record.",
+                ".inspect.store_options:Verify",
+            ),
+            "compact": Command(
+                ".inspect.nbest_store:compact",
+                "Remove free pages.",
+                ".inspect.store_options:Compact",
+            ),
+            "copy": Command(
+                ".inspect.nbest_store:copy", "Copy a store.", ".inspect.store_options:Copy"
+            ),
+            "drop": Command(
+                ".inspect.nbest_store:drop",
+                "Remove the newest iteration.",
+                ".inspect.store_options:Drop",
+            ),
         },
     ),
     "weights": Group(
         "Show, compare, combine and convert weights.",
         {
             "show": Command(
-                ".inspect.weights:show", "Show weights, or those of a run's iterations."
+                ".inspect.weights:show",
+                "Show weights, or those of a run's iterations.",
+                ".inspect.weight_options:Show",
             ),
-            "diff": Command(".inspect.weights:diff", "Compare two weight vectors."),
-            "average": Command(".inspect.weights_make:average", "Average several weight vectors."),
+            "diff": Command(
+                ".inspect.weights:diff",
+                "Compare two weight vectors.",
+                ".inspect.weight_options:Diff",
+            ),
+            "average": Command(
+                ".inspect.weights_make:average",
+                "Average several weight vectors.",
+                ".inspect.weight_options:Average",
+            ),
             "interpolate": Command(
-                ".inspect.weights_make:interpolate", "Interpolate between two weight vectors."
+                ".inspect.weights_make:interpolate",
+                "Interpolate between two weight vectors.",
+                ".inspect.weight_options:Interpolate",
             ),
             "normalize": Command(
-                ".inspect.weights_make:normalize", "Divide weights by their norm."
+                ".inspect.weights_make:normalize",
+                "Divide weights by their norm.",
+                ".inspect.weight_options:Normalize",
             ),
-            "convert": Command(".inspect.weights_make:convert", "Write weights in another format."),
+            "convert": Command(
+                ".inspect.weights_make:convert",
+                "Write weights in another format.",
+                ".inspect.weight_options:Convert",
+            ),
         },
     ),
-    "line": Command(".inspect.line:line", "Print the score along a line."),
-    "score": Command(".inspect.score:score", "Score a translation by several metrics."),
-    "compare": Command(
-        ".inspect.compare:compare", "Test whether systems differ by more than chance."
+    "line": Command(
+        ".inspect.line:line", "Print the score along a line.", ".inspect.store_options:Line"
     ),
-    "report": Command(".inspect.report:report", "Write a run's report as one HTML page."),
+    "score": Command(
+        ".inspect.score:score",
+        "Score a translation by several metrics.",
+        ".inspect.score_options:Score",
+    ),
+    "compare": Command(
+        ".inspect.compare:compare",
+        "Test whether systems differ by more than chance.",
+        ".inspect.score_options:Compare",
+    ),
+    "report": Command(
+        ".inspect.report:report",
+        "Write a run's report as one HTML page.",
+        ".inspect.store_options:Report",
+    ),
     "forest": Group(
         "Search graphs: n-best lists, oracles and statistics.",
         {
             "nbest": Command(
                 ".inspect.forest:nbest",
                 "Write n-best lists: best, diverse or sampled translations.",
+                ".inspect.list_options:ForestNbest",
             ),
             "oracle": Command(
-                ".inspect.forest:oracle", "Print the oracle translations of search graphs."
+                ".inspect.forest:oracle",
+                "Print the oracle translations of search graphs.",
+                ".inspect.list_options:ForestOracle",
             ),
-            "info": Command(".inspect.forest:info", "Count nodes, edges and derivations."),
+            "info": Command(
+                ".inspect.forest:info",
+                "Count nodes, edges and derivations.",
+                ".inspect.list_options:ForestInfo",
+            ),
         },
     ),
     "install-tools": Command(

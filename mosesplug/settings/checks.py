@@ -68,6 +68,22 @@ def _check_value(setting: Opt, value: object, spelled: Spelling = "--{}".format)
         raise UsageError(f"{name} must be at most {setting.maximum:g}, not {value:g}")
 
 
+def check_given(options: Any) -> None:
+    """Check the options of a command: their values, and which are given together.
+
+    An option with its default counts as not given.
+
+    Raises:
+        UsageError: as for ``check_settings``.
+    """
+    cls: type = type(options)
+    declared = list_options(cls)
+    values = {option.name: (option, find_value(options, option.path)) for option in declared}
+    given = {name: value for name, (option, value) in values.items() if value != option.default}
+    words = {option.name: option.metavar for option in declared if option.is_positional}
+    check_settings(declared, given, lambda name: words.get(name, f"--{name}"))
+
+
 def check_fields(settings: Any, lenient: Collection[str] = ()) -> None:
     """Check the values in a settings class, except fields named ``lenient``.
 

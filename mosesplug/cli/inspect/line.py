@@ -4,126 +4,95 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, replace
-from pathlib import Path
-from typing import Annotated
 
-import typer
+import numpy as np
 
-from mosesplug.cli.shared.inputs import OUTPUT
-from mosesplug.cli.shared.parameters import (
-    IterationOption,
-    Json,
-    Store,
-    StoreWeights,
-    parse_iteration,
-)
+from formats.text import write_atomic
+from mosesplug.cli.inspect.store_options import Line
+from mosesplug.cli.shared.output import print_json
+from mosesplug.cli.shared.parameters import parse_iteration
+from mosesplug.cli.shared.tables import print_table
 from mosesplug.errors import UsageError
+from mosesplug.metrics.error_rates import display_score, is_error_rate
+from mosesplug.results.report.figures import render_surface_png
+from mosesplug.results.views.line import (
+    ChangedSentence,
+    LineSurface,
+    find_changed_sentences,
+    trace_line,
+)
+from mosesplug.results.views.run import open_run
+from mosesplug.results.weights.sources import read_weights_of
 
 _ROWS = 20
 _BAR = 30
 
 
-def line(
-    store: Store,
-    direction: Annotated[
-        str,
-        typer.Option(
-            metavar="FEATURE|N:M",
-            help="A feature to change, or from iteration N's weights to M's.",
-        ),
-    ],
-    iteration: IterationOption = "all",
-    weights: StoreWeights = None,
-    low: Annotated[
-        float | None, typer.Option("--from", help="Least weight or step [around the start].")
-    ] = None,
-    high: Annotated[
-        float | None, typer.Option("--to", help="Greatest weight or step [around the start].")
-    ] = None,
-    at: Annotated[
-        float | None,
-        typer.Option(metavar="X", help="Show the changes up to this position [the best one]."),
-    ] = None,
-    sentences: Annotated[int, typer.Option(min=0, help="Number of changes to show.")] = 10,
-    png: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Draw the line; needs mosesplug[report]."),
-        OUTPUT,
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Print score and changed 1-best hypotheses along a line.
-
-    Scores are exact: the 1-best hypotheses are constant between thresholds, and a row shows the
-    best interval of its part. Weights have an L1 norm of 1.
-
-    Example: mosesplug line tuning --direction LM0
-    """
-    import numpy as np
-
-    from mosesplug.cli.shared.output import print_json
-    from mosesplug.cli.shared.tables import print_table
-    from mosesplug.metrics.error_rates import display_score, is_error_rate
-    from mosesplug.results.views.line import find_changed_sentences, trace_line
-    from mosesplug.results.views.run import open_run
-    from mosesplug.results.weights.sources import read_weights_of
-
-    for option, number in (("--from", low), ("--to", high), ("--at", at)):
+def line(options: Line) -> None:
+    """Print score and changed 1-best hypotheses along a line."""
+    for option, number in (("--from", options.low), ("--to", options.high), ("--at", options.at)):
         if number is not None and not math.isfinite(number):
             raise UsageError(f"{option} must be a finite number, not {number}")
-    with open_run(store, with_lists=True) as run:
-        merged = run.store.tuning_set(parse_iteration(iteration))
-        found = trace_line(run, merged, direction, run.arrange_weights(read_weights_of(weights)))
-        first, last = found.find_range(low, high)
-        start, end, best = found.best_interval(first, last)
-        target = 0.5 * (start + end) if at is None else at - found.shift
-        changed = find_changed_sentences(run, merged, found, target)
+    with open_run(options.store, with_lists=True) as run:
+        merged = run.store.tuning_set(parse_iteration(options.iteration))
+        weights = run.arrange_weights(read_weights_of(options.weights))
+        traced = trace_line(run, merged, options.direction, weights)
+        first, last = traced.find_range(options.low, options.high)
+        start, end, best = traced.best_interval(first, last)
+        target = 0.5 * (start + end) if options.at is None else options.at - traced.shift
+        changed = find_changed_sentences(run, merged, traced, target)
         metric, signature = run.metric_name, run.signature
-    if png is not None:
-        from formats.text import write_atomic
-        from mosesplug.results.report.figures import render_surface_png
-
-        surface = found.surface(first, last)
+    surface, shift = traced.surface(first, last), traced.shift
+    if options.png is not None:
         shown = [display_score(signature, score) for score in surface.scores.tolist()]
-        write_atomic(png, render_surface_png(replace(surface, scores=np.array(shown)), metric))
-    place = found.shift
-    if json:
-        surface = found.surface(first, last)
+        picture = render_surface_png(replace(surface, scores=np.array(shown)), metric)
+        write_atomic(options.png, picture)
+    if options.json:
+        moved = {"at": target + shift, "sentences": [asdict(sentence) for sentence in changed]}
         print_json(
             {
-                "line": found.what,
-                "axis": found.axis,
-                "start": {"at": place, "score": found.start},
-                "best": {"from": start + place, "to": end + place, "score": best},
+                "line": traced.what,
+                "axis": traced.axis,
+                "start": {"at": shift, "score": traced.start},
+                "best": {"from": start + shift, "to": end + shift, "score": best},
                 "thresholds": surface.ends[1:-1].tolist(),
                 "scores": surface.scores.tolist(),
-                "moved": {"at": target + place, "sentences": [asdict(each) for each in changed]},
+                "moved": moved,
             }
         )
         return
     less = "; less is better" if is_error_rate(signature) else ""
-    print(f"{metric} of the merged lists, {found.what}{less}")
-    print(f"start  {place:.6g}: {display_score(signature, found.start):.4f}")
-    print(
-        f"best   {start + place:.6g} to {end + place:.6g}: {display_score(signature, best):.4f}\n"
-    )
+    print(f"{metric} of the merged lists, {traced.what}{less}")
+    print(f"start  {shift:.6g}: {display_score(signature, traced.start):.4f}")
+    score = display_score(signature, best)
+    print(f"best   {start + shift:.6g} to {end + shift:.6g}: {score:.4f}\n")
+    print_table((traced.axis, metric, ""), _draw(traced, first, last, signature), last=1)
+    print(f"\n{len(changed)} sentences change on the way to {target + shift:.6g}")
+    for sentence in changed[: options.sentences]:
+        _print_change(sentence, signature)
+
+
+def _draw(
+    traced: LineSurface, first: float, last: float, signature: str
+) -> list[tuple[str, str, str]]:
+    """Return the parts of a line with bars of their scores."""
     parts = [
-        (a, b, display_score(signature, score)) for a, b, score in found.sample(first, last, _ROWS)
+        (a, b, display_score(signature, score)) for a, b, score in traced.sample(first, last, _ROWS)
     ]
     least, most = min(score for *_, score in parts), max(score for *_, score in parts)
-    rows = [
+    span = (most - least) or 1.0
+    return [
         (
-            f"{a + place:.4f} to {b + place:.4f}",
+            f"{a + traced.shift:.4f} to {b + traced.shift:.4f}",
             f"{score:.4f}",
-            "#" * round(_BAR * (score - least) / ((most - least) or 1.0))
-            + ("  <- start" if a <= 0.0 < b else ""),
+            "#" * round(_BAR * (score - least) / span) + ("  <- start" if a <= 0.0 < b else ""),
         )
         for a, b, score in parts
     ]
-    print_table((found.axis, metric, ""), rows, last=1)
-    print(f"\n{len(changed)} sentences change on the way to {target + place:.6g}")
-    for each in changed[:sentences]:
-        before = display_score(signature, each.before_score)
-        after = display_score(signature, each.after_score)
-        print(f"\n{each.sentence}  {before:.4f} -> {after:.4f}")
-        print(f"  - {each.before}\n  + {each.after}")
+
+
+def _print_change(sentence: ChangedSentence, signature: str) -> None:
+    before = display_score(signature, sentence.before_score)
+    after = display_score(signature, sentence.after_score)
+    print(f"\n{sentence.sentence}  {before:.4f} -> {after:.4f}")
+    print(f"  - {sentence.before}\n  + {sentence.after}")

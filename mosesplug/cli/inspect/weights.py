@@ -3,146 +3,102 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from mosesplug.cli.inspect.weight_options import Diff, Show
 from mosesplug.cli.shared.layouts import output_stream
 from mosesplug.cli.shared.output import is_terminal, print_json, progress_bar
-from mosesplug.cli.shared.parameters import Json
+from mosesplug.cli.shared.parameters import THREADS
 from mosesplug.cli.shared.tables import print_blocks, print_table
 from mosesplug.errors import UsageError, count_noun
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.results.render.record import tabulate
 from mosesplug.results.render.tables import format_sparkline
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mosesplug.results.weights.algebra import WeightDifference
-    from mosesplug.results.weights.history import SparseUse, WeightHistory
-    from mosesplug.results.weights.sources import ResolvedWeights
-
-WEIGHTS = "A file, DENSE+SPARSE, a working directory, or DIRECTORY:N for iteration N."
+from mosesplug.results.views.run import open_run
+from mosesplug.results.weights import algebra
+from mosesplug.results.weights.convert import spell_list_changes
+from mosesplug.results.weights.history import (
+    SparseUse,
+    WeightHistory,
+    count_sparse_use,
+    read_file_history,
+    read_run_history,
+)
+from mosesplug.results.weights.sources import find_mean_file, has_store, resolve_weights
+from mosesplug.settings.paths import split_iteration
+from mosesplug.tuning.workdir.stores import find_run
 
 _BARS = 60
 _CELL = 10
 """Width of a column of a drawn table."""
 
 
-def show(
-    weights: Annotated[str, typer.Argument(metavar="WEIGHTS", help=WEIGHTS)],
-    top: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Number of sparse features; 0 for all.")
-    ] = 20,
-    use: Annotated[
-        bool,
-        typer.Option(
-            "--use/--no-use", help="Of a run, count active sparse features, which reads all lists."
-        ),
-    ] = True,
-    importance: Annotated[
-        bool,
-        typer.Option("--importance", help="Of a run, show which features matter, and how much."),
-    ] = False,
-    json: Json = False,
-) -> None:
-    """Show the weights of a file or of a run's iterations.
-
-    A file of any format can be given. Share is the absolute weight divided by the L1 norm of the
-    dense weights. A working directory shows the weights that each iteration was decoded with, with
-    an L1 norm of 1, and the result; DIRECTORY:N shows those of iteration N only. Bars run from the
-    least to the greatest value of each row.
-
-    Sparse features of a run are listed twice: those with the largest weights, and those that are
-    active (not 0) in the largest share of the distinct hypotheses.
-
-    --importance sorts the features of a run by absolute weight times spread, the standard deviation
-    of values within a list. It also shows the score of the merged lists that is lost without each
-    one: with the other weights kept, and with the dense ones learned again by MERT.
-
-    Example: mosesplug weights show tuning
-    """
-    if importance:
-        _show_importance(weights, top, json)
+def show(options: Show) -> None:
+    """Show the weights of a file or of a run's iterations."""
+    name = options.weights
+    if options.importance:
+        _show_importance(options)
         return
-    from mosesplug.results.weights.sources import (
-        find_mean_file,
-        has_store,
-        resolve_weights,
-    )
-    from mosesplug.tuning.workdir.stores import find_run
-
-    directory = Path(weights)
+    directory = Path(name)
     if not directory.is_dir() or find_mean_file(directory) is not None:
-        _show_weights(resolve_weights(weights), top, json)
+        _show_weights(options)
         return
     run_directory = find_run(directory)
     if run_directory != directory:
-        directory, weights = run_directory, str(run_directory)
-    from mosesplug.results.views.run import open_run
-    from mosesplug.results.weights.history import (
-        count_sparse_use,
-        read_file_history,
-        read_run_history,
-    )
-
+        directory, name = run_directory, str(run_directory)
     if not has_store(directory) and (history := read_file_history(directory)) is not None:
-        _show_history(history, None, top, json)
+        _show_history(history, None, options)
         return
     sparse_use: SparseUse | None = None
     with open_run(directory) as run:
-        history = read_run_history(run, weights)
-        if use and run.has_lists and run.space.n_sparse:
-            with progress_bar(json) as progress:
+        history = read_run_history(run, name)
+        if options.use and run.has_lists and run.space.n_sparse:
+            with progress_bar(options.json) as progress:
                 for sparse_use in count_sparse_use(run):
                     progress(sparse_use.sentences, run.n_sentences, "lists")
-    _show_history(history, sparse_use, top, json)
+    _show_history(history, sparse_use, options)
 
 
-def _show_importance(name: str, top: int, json: bool) -> None:
-    from mosesplug.cli.shared.parameters import THREADS
+def _show_importance(options: Show) -> None:
+    # Imported here, since it loads the optimizers, which showing weights does not need.
     from mosesplug.results.views.importance import FeatureImportance, measure_importance
-    from mosesplug.results.views.run import open_run
-    from mosesplug.settings.paths import split_iteration
 
+    name, top = options.weights, options.top
     directory, iteration = split_iteration(name) or (Path(name), None)
     if not directory.is_dir():
         raise UsageError(
             f"--importance measures how features vary in lists: give a run or a store, not {name}"
         )
-    with open_run(directory, with_lists=True) as run, progress_bar(json) as progress:
+    with open_run(directory, with_lists=True) as run, progress_bar(options.json) as progress:
         weights = None if iteration is None else run.decoding_weights(iteration)
         steps = measure_importance(run, weights, top=top or run.space.n_sparse, threads=THREADS)
-        for done, found in enumerate(steps):
-            progress(done, len(found.features), "features")
+        for done, importance in enumerate(steps):
+            progress(done, len(importance.features), "features")
         origin = f"those of iteration {iteration}" if iteration else run.weights_origin
-    if json:
-        print_json({"weights": name, "weights_are": origin, **asdict(found)})
+    if options.json:
+        print_json({"weights": name, "weights_are": origin, **asdict(importance)})
         return
     print(
-        f"{found.metric} of the merged lists: {found.score:.4f} at the weights ({origin}), "
-        f"{found.learned_score:.4f} with dense weights learned again (mert)"
+        f"{importance.metric} of the merged lists: {importance.score:.4f} at the weights "
+        f"({origin}), {importance.learned_score:.4f} with dense weights learned again (mert)"
     )
-    print_blocks([tabulate(FeatureImportance, found.features)])
-    if found.untried:
-        print(f"({found.untried} more sparse features: --top 0 shows all)")
+    print_blocks([tabulate(FeatureImportance, importance.features)])
+    if importance.untried:
+        print(f"({importance.untried} more sparse features: --top 0 shows all)")
     print(
-        f"loss: {found.metric} that is lost without the feature, with the weights of the others "
-        "kept, and with those of the dense ones learned again"
+        f"loss: {importance.metric} that is lost without the feature, with the weights of the "
+        "others kept, and with those of the dense ones learned again"
     )
 
 
-def _show_weights(weights: ResolvedWeights, top: int, json: bool) -> None:
-    from mosesplug.results.weights.algebra import compute_norm
-    from mosesplug.results.weights.convert import spell_list_changes
-
-    norm = compute_norm(weights)
+def _show_weights(options: Show) -> None:
+    weights = resolve_weights(options.weights)
+    norm = algebra.compute_norm(weights)
     dense = dict(zip(weights.names, weights.weights.dense, strict=True))
     sparse = dict(sorted(weights.weights.sparse.items(), key=lambda item: -abs(item[1])))
-    if json:
+    if options.json:
         print_json(
             {
                 "weights": weights.source,
@@ -158,19 +114,14 @@ def _show_weights(weights: ResolvedWeights, top: int, json: bool) -> None:
         f"{mark_invalid_utf8(weights.source)}: {weights.format}, {len(dense)} dense weights of L1 "
         f"norm {norm:.6g}, {len(sparse)} sparse ones"
     )
-    rows = [
-        (mark_invalid_utf8(name), f"{value:.6g}", f"{100 * abs(value) / (norm or 1.0):.1f}%")
-        for name, value in dense.items()
-    ]
-    rows += [
-        (mark_invalid_utf8(name), f"{value:.6g}", "not tuned")
-        for name, value in weights.fixed_weights.items()
-    ]
+    tuned = [(n, value, f"{100 * abs(value) / (norm or 1.0):.1f}%") for n, value in dense.items()]
+    fixed = [(n, value, "not tuned") for n, value in weights.fixed_weights.items()]
+    rows = [(mark_invalid_utf8(n), f"{value:.6g}", share) for n, value, share in (*tuned, *fixed)]
     if rows:
         print_table(("feature", "weight", "share"), rows, left=1)
     if learned_with := spell_list_changes(weights.changes):
         print(f"learned with {' '.join(map(mark_invalid_utf8, learned_with))}")
-    shown = list(sparse.items())[: top or None]
+    shown = list(sparse.items())[: options.top or None]
     if shown:
         print()
         rows_of_sparse = [(mark_invalid_utf8(name), f"{value:.6g}") for name, value in shown]
@@ -178,13 +129,13 @@ def _show_weights(weights: ResolvedWeights, top: int, json: bool) -> None:
         _print_more(len(sparse) - len(shown))
 
 
-def _show_history(history: WeightHistory, use: SparseUse | None, top: int, json: bool) -> None:
-    if json:
+def _show_history(history: WeightHistory, use: SparseUse | None, options: Show) -> None:
+    if options.json:
         print_json(
             {
                 "run": history.source,
                 "result_is": history.origin,
-                "iterations": [w and dict(w) for w in history.iterations],
+                "iterations": [weights and dict(weights) for weights in history.iterations],
                 "result": None if history.result is None else dict(history.result),
                 "active": None if use is None else use.shares,
                 "distinct_hypotheses": None if use is None else use.hypotheses,
@@ -199,11 +150,11 @@ def _show_history(history: WeightHistory, use: SparseUse | None, top: int, json:
     if not (by_weight or shares):
         return
     print(f"\nlargest of {len(by_weight)} sparse weights that are not 0")
-    _print_sparse(history, shares, by_weight, top)
+    _print_sparse(history, shares, by_weight, options.top)
     if use is not None:
         active = sorted((n for n in shares if shares[n] > 0.0), key=lambda name: -shares[name])
         print(f"\nmost active of {len(active)} sparse features in {use.hypotheses} hypotheses")
-        _print_sparse(history, shares, active, top)
+        _print_sparse(history, shares, active, options.top)
 
 
 def _print_dense(history: WeightHistory) -> None:
@@ -228,61 +179,40 @@ def _print_dense(history: WeightHistory) -> None:
 
 
 def _print_sparse(
-    history: WeightHistory, shares: dict[str, float], names: list[str], top: int
+    history: WeightHistory, shares: Mapping[str, float], names: Sequence[str], top: int
 ) -> None:
     sparse, shown = history.sparse, names[: top or None]
     rows: list[tuple[str, ...]] = []
     for name in shown:
-        bars = _draw_bars(history.of(name))
-        row = (mark_invalid_utf8(name), bars, f"{sparse.get(name, 0.0):.6g}")
-        rows.append((*row, f"{100 * shares.get(name, 0.0):.2f}%") if shares else row)
+        active = [f"{100 * shares.get(name, 0.0):.2f}%"] if shares else []
+        weight = f"{sparse.get(name, 0.0):.6g}"
+        rows.append((mark_invalid_utf8(name), _draw_bars(history.of(name)), weight, *active))
     if rows:
         head = ("sparse feature", "iterations", "weight", *(["active"] if shares else []))
         print_table(head, rows, left=2)
     _print_more(len(names) - len(shown))
 
 
-def diff(
-    first: Annotated[str, typer.Argument(metavar="A", help=WEIGHTS)],
-    second: Annotated[str, typer.Argument(metavar="B", help="Other weights.")],
-    normalize: Annotated[
-        bool,
-        typer.Option("--normalize/--no-normalize", help="Divide both by their L1 norm first."),
-    ] = False,
-    top: Annotated[
-        int, typer.Option("--top", min=0, metavar="N", help="Number of features; 0 for all.")
-    ] = 50,
-    json: Json = False,
-) -> None:
-    """Compare two weight vectors, the largest difference first.
-
-    Numbers are those of the files unless --normalize is given. Weights that differ by one factor
-    rank alike and have a cosine of 1. Change is the difference divided by the absolute weight of A.
-    Numbers without names (weights.txt, init.opt) must be in the decoder's order.
-
-    Example: mosesplug weights diff tuning:1 tuning
-    """
-    from mosesplug.results.weights import algebra
-    from mosesplug.results.weights.sources import resolve_weights
-
-    a, b = resolve_weights(first), resolve_weights(second)
+def diff(options: Diff) -> None:
+    """Compare two weight vectors, the largest difference first."""
+    a, b = resolve_weights(options.first), resolve_weights(options.second)
     fixed = [
         name
         for name in a.fixed_weights
         if b.fixed_weights.get(name, a.fixed_weights[name]) != a.fixed_weights[name]
     ]
     norms = algebra.compute_norm(a), algebra.compute_norm(b)
-    if normalize:
+    if options.normalize:
         a, b = algebra.normalize(a), algebra.normalize(b)
     rows = algebra.compare_weights(a, b)
     cosine = algebra.cosine(rows)
-    if json:
+    if options.json:
         print_json(
             {
                 "a": a.source,
                 "b": b.source,
                 "l1_norms": norms,
-                "normalized": normalize,
+                "normalized": bool(options.normalize),
                 "cosine": cosine,
                 "features": [
                     {
@@ -305,25 +235,17 @@ def diff(
         source = mark_invalid_utf8(weights.source)
         print(f"{letter}: {source}, {weights.format}, L1 norm {norm:.6g}")
     print(f"cosine {'undefined' if cosine is None else f'{cosine:.6f}'}")
-    if not normalize and min(norms) > 0.0 and abs(norms[1] / norms[0] - 1.0) > 0.01:
+    if not options.normalize and min(norms) > 0.0 and abs(norms[1] / norms[0] - 1.0) > 0.01:
         print("the norms differ: use --normalize to compare directions")
     changed = [row for row in rows if row.change != 0.0 or None in (row.first, row.second)]
-    _print_differences(changed, top)
+    if shown := changed[: options.top or None]:
+        print()
+        print_blocks([tabulate(algebra.WeightDifference, shown)])
+        _print_more(len(changed) - len(shown))
     print(f"\n{len(rows) - len(changed)} of {len(rows)} features have equal weights")
     for name in fixed:
         values = f"{a.fixed_weights[name]:g} {b.fixed_weights[name]:g}"
         print(f"not tuned, and different: {mark_invalid_utf8(name)} {values}")
-
-
-def _print_differences(changed: Sequence[WeightDifference], top: int) -> None:
-    from mosesplug.results.weights.algebra import WeightDifference
-
-    shown = changed[: top or None]
-    if not shown:
-        return
-    print()
-    print_blocks([tabulate(WeightDifference, shown)])
-    _print_more(len(changed) - len(shown))
 
 
 def _draw_bars(values: tuple[float | None, ...]) -> str:

@@ -8,6 +8,7 @@ from mosesplug.cli.shared.compiling import COMPILING_ONCE
 from mosesplug.cli.shared.streams import control_stream
 from mosesplug.events import Event
 from mosesplug.metrics.error_rates import display_score, explain_shown_scores
+from mosesplug.results.render.record import format_seconds
 from mosesplug.results.render.run_lines import RunLines
 from mosesplug.results.render.tables import Block, TextTable, format_change
 from mosesplug.tuning.workdir.summary import IterationFigures, Result
@@ -73,7 +74,7 @@ class Reporter(RunLines):
 
 def list_iterations(result: Result) -> list[Block]:
     """Return the table of iterations, and a line on the result."""
-    rows = _online_rows(result) if result.is_online else _rows(result)
+    rows = _rows(result)
     if any(iteration.heldout for iteration in result.iterations):
         best = [_best(iteration, result.signature) for iteration in result.iterations]
         rows = [(*row, cell) for row, cell in zip(rows, ("held out", *best), strict=True)]
@@ -110,52 +111,30 @@ def _best(iteration: IterationFigures, signature: str) -> str:
 
 
 def _rows(result: Result) -> list[tuple[str, ...]]:
-    """Return the table of a run that decodes the whole tuning set in each iteration."""
-    where = "in graphs" if result.uses_graphs else "in lists"
-    head = (
-        "iteration",
-        result.metric,
-        where,
-        "change",
-        "hypotheses",
-        "new",
-        "decode",
-        "tune",
-    )
-    return [
-        head,
-        *(
-            (
-                str(iteration.number),
-                f"{display_score(result.signature, iteration.first_best_score):.4f}",
-                f"{display_score(result.signature, iteration.optimum):.4f}",
-                format_change(iteration.largest_change),
-                str(iteration.hypotheses),
-                str(iteration.new_hypotheses),
-                f"{iteration.seconds_decoding:.1f} s",
-                f"{iteration.seconds_optimizing:.1f} s",
-            )
-            for iteration in result.iterations
-        ),
-    ]
-
-
-def _online_rows(result: Result) -> list[tuple[str, ...]]:
-    """Return the table of a run that learns while decoding."""
-    head = ("epoch", result.metric, "loss", "norm", "active", "updates", "decode", "tune")
-    rows: list[tuple[str, ...]] = [head]
+    """Return a row for each iteration, or for each epoch of a run that learns while decoding."""
+    head = ("iteration", "in lists", "change", "hypotheses", "new")
+    if result.is_online:
+        head = ("epoch", "loss", "norm", "active", "updates")
+    elif result.uses_graphs:
+        head = (head[0], "in graphs", *head[2:])
+    rows: list[tuple[str, ...]] = [(head[0], result.metric, *head[1:], "decode", "tune")]
     for iteration in result.iterations:
-        point = iteration.curve[-1] if iteration.curve else {}
-        rows.append(
-            (
-                str(iteration.number),
-                f"{display_score(result.signature, iteration.first_best_score):.4f}",
+        score = display_score(result.signature, iteration.first_best_score)
+        optimum = display_score(result.signature, iteration.optimum)
+        figures = (
+            f"{optimum:.4f}",
+            format_change(iteration.largest_change),
+            str(iteration.hypotheses),
+            str(iteration.new_hypotheses),
+        )
+        if result.is_online:
+            point = iteration.curve[-1] if iteration.curve else {}
+            figures = (
                 f"{point.get('loss', 0.0):.4g}",
                 f"{point.get('norm', 0.0):.4g}",
                 f"{point.get('active', 0):.0f}",
                 f"{point.get('updates', 0):.0f}",
-                f"{iteration.seconds_decoding:.1f} s",
-                f"{iteration.seconds_optimizing:.1f} s",
             )
-        )
+        times = map(format_seconds, (iteration.seconds_decoding, iteration.seconds_optimizing))
+        rows.append((str(iteration.number), f"{score:.4f}", *figures, *times))
     return rows

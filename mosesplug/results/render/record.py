@@ -64,6 +64,11 @@ def format_size(count: int) -> str:
     return f"{count / 1000**power:.3g} {' KMGT'[power]}B"
 
 
+def format_seconds(seconds: float) -> str:
+    """Return a time in seconds."""
+    return f"{seconds:.1f} s"
+
+
 def format_power_of_ten(logarithm: float) -> str:
     """Return a number, given its natural logarithm, as ``1.2e+345``."""
     if logarithm < math.log(1e6):

@@ -9,7 +9,17 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.results.render.record import Measure, Score, Share, Shown
+from mosesplug.results.render.record import (
+    Count,
+    Measure,
+    Score,
+    Share,
+    Shown,
+    format_date,
+    format_seconds,
+    format_size,
+)
+from mosesplug.results.render.tables import format_change
 
 Floats = NDArray[np.float64]
 
@@ -20,26 +30,36 @@ class IterationFacts:
 
     Attributes:
         number: the iteration, from 1.
-        score: score of the decoder's translations.
-        optimum: score that the optimizer reached in the lists; None if it has not run.
-        oracle: score of the greedy corpus oracle of all hypotheses so far; None if the lists are
-            in other stores.
-        held_out: best held-out score of the iteration; None without one.
+        sentences: number of sentences that have a list, here or in the stores of shards.
         hypotheses: number of hypotheses in its lists.
         new_hypotheses: those that no earlier iteration had.
+        graphs: number of sentences that have a search graph.
+        stored_bytes: size of its records.
+        change: largest difference between the weights that it was decoded with and those that it
+            found, as the stopping rule computes it; None without a result.
+        score: score of the decoder's translations.
+        oracle: score of the greedy corpus oracle of all lists so far; None if it was not computed.
+        optimum: score that the optimizer reached in the lists; None if it has not run.
+        date: when its lists were stored, in UTC (ISO 8601); None in stores of version 0.1.
+        held_out: best held-out score of the iteration; None without one.
         seconds_decoding, seconds_optimizing: wall times.
         weights: dense weights that it was decoded with, divided by their L1 norm.
     """
 
-    number: int
-    score: float
-    optimum: float | None
-    oracle: float | None
-    held_out: float | None
-    hypotheses: int
-    new_hypotheses: int
-    seconds_decoding: float
-    seconds_optimizing: float
+    number: Annotated[int, Shown(label="iteration")]
+    sentences: Count
+    hypotheses: Count
+    new_hypotheses: Annotated[int, Shown(label="new")]
+    graphs: Count
+    stored_bytes: Annotated[int, Shown(format_size, "size")]
+    change: Annotated[float | None, Shown(format_change)]
+    score: Score
+    oracle: Score | None
+    optimum: Annotated[float | None, Shown(".4f", "in lists")]
+    date: Annotated[str | None, Shown(format_date)]
+    held_out: Annotated[float | None, Shown(".4f", "held out")]
+    seconds_decoding: Annotated[float, Shown(format_seconds, "decoding")]
+    seconds_optimizing: Annotated[float, Shown(format_seconds, "optimizing")]
     weights: tuple[float, ...]
 
 

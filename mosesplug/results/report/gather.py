@@ -16,10 +16,10 @@ from mosesplug.metrics import metric as find_metric
 from mosesplug.metrics.error_rates import display_score, is_error_rate
 from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.metrics.protocol import score_sentences
-from mosesplug.results.report.data import IterationFacts, ReportData, SentenceFacts, WatchedScores
+from mosesplug.results.report.data import ReportData, SentenceFacts, WatchedScores
 from mosesplug.results.views.configuration import describe_configuration, describe_outcome
 from mosesplug.results.views.lattice import describe_lattice
-from mosesplug.results.views.list_statistics import measure_features
+from mosesplug.results.views.list_statistics import describe_iteration, measure_features
 from mosesplug.results.views.lists import (
     compute_error_surfaces,
     measure_coverage,
@@ -27,8 +27,6 @@ from mosesplug.results.views.lists import (
 )
 from mosesplug.results.views.run import StoredRun
 from mosesplug.results.views.texts import ParallelText, decode_text
-from mosesplug.store import IterationRecord
-from mosesplug.tuning.workdir.records import read_result, read_start
 from mosesplug.tuning_set import TuningSet
 
 STEPS = ("iterations", "lists", "oracles", "features", "surfaces", "sentences", "search graphs")
@@ -112,7 +110,7 @@ def _describe_run(run: StoredRun) -> ReportData:
         signature=run.signature,
         facts=describe_configuration(run),
         outcome=describe_outcome(run),
-        iterations=tuple(map(describe_iteration, run.records)),
+        iterations=tuple(describe_iteration(run, record) for record in run.records),
         names=_shorten_names(run.names),
         sparse=tuple((_shorten(name), weight) for name, weight in active[:_SPARSE]),
         n_sparse=len(active),
@@ -162,26 +160,6 @@ _PARTS: Mapping[str, Callable[[StoredRun, TuningSet, ReportData], ReportData]] =
     }
 )
 """What each figure needs; the others show a search graph."""
-
-
-def describe_iteration(record: IterationRecord) -> IterationFacts:
-    """Return the facts of an iteration, without oracle."""
-    start = read_start(record)
-    result = None if record.result is None else read_result(record)
-    shards = None if result is None else result.shards
-    held_out = () if result is None else result.heldout
-    return IterationFacts(
-        number=record.iteration,
-        score=shards.first_best_score if shards else record.first_best_score,
-        optimum=None if result is None else result.optimum,
-        oracle=None,
-        held_out=max((evaluation.score for evaluation in held_out), default=None),
-        hypotheses=shards.hypotheses if shards else record.hypotheses,
-        new_hypotheses=shards.new_hypotheses if shards else record.new_hypotheses,
-        seconds_decoding=start.seconds_decoding,
-        seconds_optimizing=0.0 if result is None else result.seconds_optimizing,
-        weights=start.weights.normalize().dense,
-    )
 
 
 def _find_worst_and_best(

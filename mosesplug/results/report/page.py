@@ -6,6 +6,7 @@ The page is for screens of any width and for paper.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 
 import numpy as np
@@ -14,7 +15,13 @@ from mosesplug.errors import count_noun
 from mosesplug.metrics.error_rates import display_score, is_error_rate
 from mosesplug.results.render.record import tabulate
 from mosesplug.results.render.tables import format_score, render_table
-from mosesplug.results.report.data import FeatureFacts, ReportData, SentenceFacts, WatchedScores
+from mosesplug.results.report.data import (
+    FeatureFacts,
+    IterationFacts,
+    ReportData,
+    SentenceFacts,
+    WatchedScores,
+)
 from mosesplug.results.report.document import (
     render_columns,
     render_document,
@@ -43,6 +50,11 @@ _COLUMNS = {
     "decoding": "Wall time of the decoder.",
     "optimizing": "Wall time of the optimizer.",
 }
+
+_ITERATION_FIELDS = (
+    "number score optimum oracle held_out hypotheses new_hypotheses seconds_decoding "
+    "seconds_optimizing"
+)
 
 _FEATURE_COLUMNS = {
     "weight": "In the result, divided by the sum of the absolute dense weights (L1 norm).",
@@ -115,8 +127,10 @@ def render_page(data: ReportData, title: str) -> str:
 
 
 def _render_head(data: ReportData, title: str) -> str:
-    scores = [_display(data, facts.score) for facts in data.iterations]
-    best = _display(data, max(facts.score for facts in data.iterations))
+    every = [facts.score for facts in data.iterations]
+    first, last, best = (
+        format_score(_as_people_write(data, score)) for score in (every[0], every[-1], max(every))
+    )
     facts = {}
     warnings: tuple[str, ...] = ()
     if data.outcome is not None:
@@ -128,36 +142,31 @@ def _render_head(data: ReportData, title: str) -> str:
     shown = [
         f"<h1>{escape(title)}</h1>",
         f'<p class="note">{count_noun(len(data.iterations), "iteration")}, {escape(data.metric)} '
-        f"of the decoder's own translations from {scores[0]} to {scores[-1]} (best {best})</p>",
+        f"of the decoder's own translations from {first} to {last} (best {best})</p>",
         *(f'<p class="warning"><b>Warning:</b> {escape(each)}</p>' for each in warnings),
         render_facts(facts),
     ]
     return "\n".join(shown)
 
 
-def _display(data: ReportData, score: float | None) -> str:
-    """Return a corpus score as people write it: an error rate as a rate."""
-    return format_score(None if score is None else display_score(data.signature, score))
+def _as_people_write(data: ReportData, score: float | None) -> float | None:
+    """Return a corpus score, an error rate as a rate."""
+    return None if score is None else display_score(data.signature, score)
 
 
 def _render_iterations(data: ReportData) -> str:
-    rows: list[tuple[str, ...]] = [
-        (
-            str(facts.number),
-            *(
-                _display(data, score)
-                for score in (facts.score, facts.optimum, facts.oracle, facts.held_out)
-            ),
-            str(facts.hypotheses),
-            str(facts.new_hypotheses),
-            f"{facts.seconds_decoding:.1f} s",
-            f"{facts.seconds_optimizing:.1f} s",
+    records = [
+        replace(
+            facts,
+            score=display_score(data.signature, facts.score),
+            optimum=_as_people_write(data, facts.optimum),
+            oracle=_as_people_write(data, facts.oracle),
+            held_out=_as_people_write(data, facts.held_out),
         )
         for facts in data.iterations
     ]
-    iteration, *others = _COLUMNS
-    rows.insert(0, (iteration, data.metric, *others))
-    columns = [column for column in zip(*rows, strict=True) if any(column[1:])]
+    table = tabulate(IterationFacts, records, _ITERATION_FIELDS, {"score": data.metric})
+    columns = [column for column in zip(*table.plain, strict=True) if any(column[1:])]
     rows = list(zip(*columns, strict=True))
     less = "; less is better" if is_error_rate(data.signature) else ""
     decoded = f"Of the decoder's own translations of the tuning set{less}."

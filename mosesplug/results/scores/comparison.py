@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from mosesplug.results.render.record import Change, Count, Score, Share, Shown, 
 from mosesplug.results.scores.alignments import EditCounts, count_edits
 from mosesplug.results.scores.decodings import RunDecoding, find_decodings
 from mosesplug.results.scores.scores import Translation, read_translation
-from mosesplug.results.scores.scoring import PreparedMetric
+from mosesplug.results.scores.scoring import MetricScore, PreparedMetric
 from mosesplug.results.scores.significance import (
     approximate_randomization,
     estimate_variation,
@@ -258,3 +258,29 @@ def _score_system(
         p_randomization=p_randomization,
         signature=signature,
     )
+
+
+_Shown = TypeVar("_Shown", MetricScore, SystemScore)
+
+_SCALED = ("score", "interval", "sentences", "s_sel", "s_opt", "difference", "difference_interval")
+"""Fields that are scores, or differences of scores."""
+
+
+def to_percent(scores: Iterable[_Shown]) -> list[_Shown]:
+    """Return scores from 0 to 100, as sacrebleu prints them.
+
+    Those of other programs keep their own scale.
+    """
+    scaled = []
+    for score in scores:
+        if "|outside:" not in score.signature:
+            known = [field.name for field in fields(score) if field.name in _SCALED]
+            score = replace(score, **{name: _scale(getattr(score, name)) for name in known})
+        scaled.append(score)
+    return scaled
+
+
+def _scale(value: Any) -> Any:
+    if value is None:
+        return None
+    return tuple(map(_scale, value)) if isinstance(value, tuple) else 100.0 * value

@@ -7,19 +7,18 @@ some sentences are in memory at a time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.metrics.protocol import score_sentences
-from mosesplug.results.render.record import Count, Score, Shown, format_date, format_size
-from mosesplug.results.render.tables import format_change
-from mosesplug.results.report.data import FeatureFacts
+from mosesplug.results.report.data import FeatureFacts, IterationFacts
 from mosesplug.results.views.run import StoredRun
-from mosesplug.tuning.workdir.records import read_result
+from mosesplug.store import IterationRecord
+from mosesplug.tuning.workdir.records import read_result, read_start
 from mosesplug.tuning_set import TuningSet
 
 if TYPE_CHECKING:
@@ -196,41 +195,11 @@ def measure_lists(run: StoredRun, iteration: int) -> Iterator[ListStatistics]:
         )
 
 
-@dataclass(frozen=True)
-class IterationSummary:
-    """One iteration.
-
-    Attributes:
-        number: the iteration, from 1.
-        sentences: number of sentences that have a list, here or in the stores of shards.
-        hypotheses: number of hypotheses in its lists.
-        new_hypotheses: those that no earlier iteration had.
-        graphs: number of sentences that have a search graph.
-        change: largest difference between the weights that it was decoded with and those that it
-            found, as the stopping rule computes it; None without a result.
-        score: score of the decoder's translations.
-        oracle: score of the greedy corpus oracle of all lists so far; None if it was not computed.
-        optimum: score that the optimizer reached; None if it has not run.
-        date: when its lists were stored, in UTC (ISO 8601); None in stores of version 0.1.
-    """
-
-    number: Annotated[int, Shown(label="iteration")]
-    sentences: Count
-    hypotheses: Count
-    new_hypotheses: Annotated[int, Shown(label="new")]
-    graphs: Count
-    stored_bytes: Annotated[int, Shown(format_size, "size")]
-    change: Annotated[float | None, Shown(format_change)]
-    score: Score
-    oracle: Score | None
-    optimum: Annotated[float | None, Shown(".4f", "in lists")]
-    date: Annotated[str | None, Shown(format_date)]
-
-
-def summarize_iterations(run: StoredRun, *, oracles: bool = True) -> Iterator[IterationSummary]:
-    """Summarize the iterations in order.
+def summarize_iterations(run: StoredRun, *, oracles: bool = True) -> Iterator[IterationFacts]:
+    """Describe the iterations in order.
 
     Args:
+        run: the run.
         oracles: find the oracle up to each iteration, which reads all hypotheses the first time.
     """
     growth: Iterator[float] = iter(())
@@ -239,18 +208,29 @@ def summarize_iterations(run: StoredRun, *, oracles: bool = True) -> Iterator[It
 
         growth = measure_oracle_growth(run)
     for record in run.records:
-        result = None if record.result is None else read_result(record)
-        shards = None if result is None else result.shards
-        yield IterationSummary(
-            number=record.iteration,
-            sentences=shards.sentences if shards else record.n_lists,
-            hypotheses=shards.hypotheses if shards else record.hypotheses,
-            new_hypotheses=shards.new_hypotheses if shards else record.new_hypotheses,
-            graphs=record.n_graphs,
-            stored_bytes=run.store.stored_bytes(record.iteration),
-            change=None if result is None else result.largest_change,
-            score=shards.first_best_score if shards else record.first_best_score,
-            oracle=next(growth, None),
-            optimum=None if result is None else result.optimum,
-            date=record.date,
-        )
+        yield replace(describe_iteration(run, record), oracle=next(growth, None))
+
+
+def describe_iteration(run: StoredRun, record: IterationRecord) -> IterationFacts:
+    """Return the facts of an iteration, without oracle."""
+    start = read_start(record)
+    result = None if record.result is None else read_result(record)
+    shards = None if result is None else result.shards
+    held_out = () if result is None else result.heldout
+    return IterationFacts(
+        number=record.iteration,
+        sentences=shards.sentences if shards else record.n_lists,
+        hypotheses=shards.hypotheses if shards else record.hypotheses,
+        new_hypotheses=shards.new_hypotheses if shards else record.new_hypotheses,
+        graphs=record.n_graphs,
+        stored_bytes=run.store.stored_bytes(record.iteration),
+        change=None if result is None else result.largest_change,
+        score=shards.first_best_score if shards else record.first_best_score,
+        oracle=None,
+        optimum=None if result is None else result.optimum,
+        date=record.date,
+        held_out=max((evaluation.score for evaluation in held_out), default=None),
+        seconds_decoding=start.seconds_decoding,
+        seconds_optimizing=0.0 if result is None else result.seconds_optimizing,
+        weights=start.weights.normalize().dense,
+    )
