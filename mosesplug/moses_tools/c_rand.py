@@ -52,9 +52,6 @@ class SentenceOrders:
         """Start from the input order.
 
         Args:
-            seed: seed of the C library's generator.
-            n_sentences: number of sentences.
-            shuffled: whether to shuffle the sentences.
             once: shuffle only now, as Moses does with search graphs; otherwise before each epoch.
         """
         self._rand = CRand(seed)

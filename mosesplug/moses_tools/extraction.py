@@ -46,12 +46,9 @@ def extract(
     """Merge lists with earlier iterations; also return how many hypotheses were read.
 
     Args:
-        earlier: the files of earlier iterations.
         blocks: the n-best lists, one after the other; at least one if there are no files. Each
             distinct line is scored once.
         scorer: computes the statistics; None if there are no lists.
-        with_duplicates: whether duplicates stay.
-        threads: number of threads for scoring.
 
     Raises:
         DataError: the iterations do not match each other.
@@ -73,11 +70,6 @@ def extract(
 
 def score_n_best_list(block: NBestList, scorer: Scorer, *, threads: int = 2) -> Iteration:
     """Score an n-best list and return it as an iteration.
-
-    Args:
-        block: the n-best lists.
-        scorer: computes the statistics.
-        threads: number of threads for scoring.
 
     Raises:
         FormatError: a sentence has no reference.
@@ -112,8 +104,6 @@ def find_occurrences(
     """Return the hypotheses of all lists by sentence, in the order of Moses.
 
     Args:
-        merged: the merged iterations.
-        iterations: the distinct hypotheses of each list.
         rows: int64 ``[n]``; the row of each hypothesis in the iterations, one after the other.
 
     Returns:

@@ -67,7 +67,6 @@ class MergedIterations:
     """Merged lists: the hypotheses of several iterations by sentence.
 
     Attributes:
-        metric: name of the metric.
         sentence_ids: int64 ``[n_sentences]``, in the order of their first appearance.
         offsets: int64 ``[n_sentences + 1]``; where the rows of each sentence start.
         names: names of the dense features.
@@ -106,10 +105,8 @@ def load_extractor_files(
     """Read, pair and merge extractor files.
 
     Args:
-        feature_files: one or more feature files, text or binary.
         score_files: the score file of each feature file, in the same order.
         distinct_by: see ``join``.
-        threads: number of threads for reading.
 
     Raises:
         UsageError: there is no file, or the numbers of files differ.
@@ -142,7 +139,6 @@ def join(
     """Merge iterations into one tuning set, without duplicates.
 
     Args:
-        iterations: at least one.
         distinct_by: the values whose equality makes the later of two hypotheses of a sentence a
             duplicate; features are dense and sparse ones.
 
@@ -164,8 +160,6 @@ def require_metric(data: ExtractorSet, metric: Metric, path: StrPath) -> None:
     """Check that statistics are those of a metric.
 
     Args:
-        data: the merged files.
-        metric: the metric.
         path: the first file of statistics, for the message.
 
     Raises:
@@ -317,9 +311,7 @@ def find_first_equal_rows(
     A row without an earlier duplicate gets itself.
 
     Args:
-        merged: the rows; all dense features are compared.
         stats: statistics to compare too, or None.
-        sparse: whether to compare sparse features.
     """
     # Imported here: it imports Numba, which can load while files are read.
     from mosesplug.store import dedupe

@@ -134,9 +134,6 @@ def number_lines(
         text: uint8; the lines, with eight more bytes.
         words: uint64; the eight bytes from every position of ``text`` on.
         ends: int64 ``[n]``; the ``\\n`` of each line.
-        known: in and out; with room for the text.
-        count: number of known lines.
-        last_sentence: the sentence id of the line before.
         numbers: output, int64 ``[n]``.
 
     Returns:

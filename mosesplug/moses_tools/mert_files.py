@@ -26,7 +26,6 @@ def remove_sparse(tuning_set: TuningSet, sparse_weights: StrPath | None) -> Tuni
     """Remove the sparse features, or replace them by their score.
 
     Args:
-        tuning_set: hypotheses.
         sparse_weights: a file of ``name value`` weights. The sparse model score at these weights
             becomes the last dense column. None removes the sparse features.
 
@@ -56,7 +55,6 @@ def read_starts(
     Args:
         files: at least one file in the format of ``init.opt``. The minima and maxima of the first
             file define the box; those of the other files are optional and ignored.
-        space: the weights, all of them dense.
 
     Returns:
         The starts, each float64 ``[n_features]``; minima; maxima.
@@ -97,10 +95,7 @@ def select_weights(
     """Return the mask of the named weights, bool ``[n_features]``.
 
     Args:
-        wanted: names of the selected weights.
         names: names of the first columns, as in the files.
-        n_features: number of columns.
-        option: the option with these names, for messages.
 
     Raises:
         DataError: there is no such feature.
@@ -121,11 +116,9 @@ def split_problem(
     """Split a problem into shards of its sentences.
 
     Args:
-        problem: the problem on all sentences.
         count: number of shards; 0 returns the problem itself.
         size: size of each shard as a share of the sentences, drawn with replacement; 0 to divide
             the sentences among the shards.
-        rng: random numbers for drawing the sentences.
 
     Raises:
         DataError: there are more shards than sentences.

@@ -96,7 +96,6 @@ def read_graphs(
 
     Args:
         directory: files of graphs, named by the numbers of their sentences.
-        references: files of references.
         start: starting weights, dense ones with names. Other features start at 0.
         edges_per_word: edges of a graph to keep for each word of the shortest reference.
         on_graph: called with the number of graphs so far, after each of them.

@@ -28,8 +28,6 @@ def parse_plain_lines(
     Args:
         text: uint8; the lines, each with a blank and a ``\\n`` behind the features.
         starts: int64 ``[n + 1]``; first byte of each line, and one past the last one.
-        layout: labels and widths.
-        path: the file.
         lines: int64 ``[n]``; their numbers in the file.
     """
     n = len(lines)
@@ -114,7 +112,6 @@ def parse_columns(
         text: uint8; the lines, each with a ``\\n`` at its end.
         starts: int64 ``[n]``; the blank at the start of each field.
         ends: int64 ``[n]``; one past the blank at the end of each field.
-        layout: labels and widths.
 
     Returns:
         float32 ``[n, n_dense]``, or None if a line has another form.

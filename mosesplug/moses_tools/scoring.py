@@ -127,7 +127,6 @@ class Scorer:
         Args:
             name: value of ``--sctype``.
             settings: value of ``--scconfig``.
-            references: at least one reference file.
             factors: value of ``--factors``; one per part of an interpolated metric,
                 comma-separated.
             filter_command: value of ``--filter``, likewise.

@@ -26,7 +26,6 @@ def arrange_lines(
     Args:
         lines: references or source sentences, ``[text][line]``.
         ids: all ids that are texts, by their numbers; empty if sentences have numbers only.
-        what: how messages call the texts.
         begins: whether lines begin with ids; None: ``begins_with_ids`` decides.
         hypotheses: returns hypotheses of the sentences; see ``ListedIds``.
 
@@ -44,9 +43,7 @@ def arrange_texts(
     """Return texts in the order of sentence ids, and without ids.
 
     Args:
-        texts: the texts.
         ids: as for ``arrange_lines``.
-        begins: whether their lines begin with ids.
 
     Raises:
         DataError: an id has no line, or two.

@@ -53,7 +53,6 @@ class TextLines:
 
     Attributes:
         name: the name of the text in messages, such as its file.
-        lines: the lines as they are.
         ids: the first word of each line, or the id of its JSON object; empty for an object
             without an id.
         texts: the text behind the first word, or the text of the JSON object.
@@ -73,8 +72,6 @@ class TextLines:
         """Split lines into ids and texts.
 
         Args:
-            name: what messages call the text.
-            lines: the lines.
             keys: the keys of the text in JSON objects, the first that an object has.
 
         Raises:

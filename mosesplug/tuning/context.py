@@ -36,10 +36,8 @@ class RunData:
     """What a run tunes and scores; nothing of it changes during the run.
 
     Attributes:
-        configuration: the settings of the run.
         show: the decoder's features and their weights.
         start: the starting weights, dense and sparse.
-        references: compiled for the metric.
         seed: the seed of all random choices.
         fixed_weights: weights of features that are not tuned, if the run learns from search graphs.
         domains: learns weights of domains; None without.
@@ -77,7 +75,6 @@ class Context(RunData):
         workspace: paths in the working directory.
         config: the ``moses.ini`` to decode with.
         store: the run's own store, open for writing.
-        watch: receives all events.
         decoder: turns the input into hypotheses.
         optimizer: turns hypotheses into weights.
     """

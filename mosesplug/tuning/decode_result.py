@@ -26,8 +26,6 @@ def decode_tuning_set(
 
     Args:
         directory: the working directory, with the settings of the run. Nothing is kept in it.
-        weights: the weights to decode with.
-        watch: receives the commands that are called.
 
     Raises:
         UsageError: the settings of the run are unknown, or name files that are gone; or the run has

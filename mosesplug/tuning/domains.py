@@ -35,8 +35,6 @@ def list_domain_weights(
 
     Args:
         weights: shared weights, and deviations ``FEATURE@LABEL`` among the sparse ones.
-        space: the dense features.
-        names: labels of the domains.
     """
     endings = tuple(f"{MARK}{name}" for name in names)
     shared = {name: w for name, w in weights.sparse.items() if not name.endswith(endings)}
@@ -103,7 +101,6 @@ class DomainDecoder(Decoder):
     """A ``Decoder`` that decodes the sentences of each domain with its weights.
 
     Attributes:
-        task: the whole input.
         program: decodes the parts of the input.
         domains: which domain each source sentence belongs to.
     """

@@ -55,9 +55,7 @@ def _read_first_lists(context: Context, start: Mapping[str, Any], n_texts: int) 
     """Read the lists of the first iteration.
 
     Args:
-        context: the context of the run.
         start: the first iteration's start record. Epochs of shards with another one were dropped.
-        n_texts: how many translations are enough.
     """
     found, store = _FirstLists(), context.store
     records = store.iterations()

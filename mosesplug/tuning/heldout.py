@@ -38,13 +38,8 @@ class HeldOutScorer:
     """Decodes the held-out set and scores it.
 
     Attributes:
-        texts: the source sentences.
-        references: compiled for the metric.
         decoder: the decoder of the sentences.
-        show: the decoder's features.
         metric: that scores the 1-best.
-        watch: receives the scores.
-        threads: for scoring.
     """
 
     texts: tuple[bytes, ...]
@@ -94,9 +89,6 @@ class HeldOutScorer:
 
         Args:
             iteration: the iteration, from 1.
-            updates: number of updates that led to the weights.
-            weights: the weights to score.
-            before: all scores of the run so far.
         """
         self.watch(PhaseStarted(iteration, "judge"))
         score = self.score(weights)
@@ -115,8 +107,6 @@ class HeldOutScorer:
             iteration: from 1.
             start: the weights of its decoding; scored, too, if nothing was scored before,
                 because they may stay the best.
-            found: the optimized weights.
-            before: all scores of the run so far.
         """
         first = () if before else (self.evaluate(iteration, iteration - 1, start, before),)
         return (*first, self.evaluate(iteration, iteration, found, (*before, *first)))

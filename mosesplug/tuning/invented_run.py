@@ -55,10 +55,6 @@ def tune_invented_sentences(
 
     Args:
         data: the data of the run. Shards, held-out sets and domains are ignored.
-        config: the decoder's configuration.
-        optimizer: the optimizer of the run.
-        directory: empty; all files are written there.
-        run: runs all iterations.
         check: called at every step; its exception ends the run.
     """
     count = max(1, data.references.n_references)
@@ -118,7 +114,6 @@ class _InventedDecoder(Decoder, BatchDecoder):
     Attributes:
         space: the dense features of the run.
         config: the real decoder's configuration.
-        workspace: files of the run.
     """
 
     space: FeatureSpace
@@ -183,10 +178,7 @@ def write_invented_graphs(
     is for large ones: it is called once.
 
     Args:
-        directory: created if it is missing.
         names: dense features, as search graphs name them.
-        sparse: feature functions with sparse features.
-        seed: the seed of the values.
     """
     values = np.random.default_rng(seed)
 

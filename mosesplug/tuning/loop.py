@@ -44,10 +44,6 @@ _HOW_TO_CONTINUE = (
 def tune(configuration: Configuration, watch: Watcher = ignore_event) -> Result:
     """Tune a system's weights; the result is ``moses.ini`` in the working directory.
 
-    Args:
-        configuration: what to tune, and how.
-        watch: called with every event, from any thread.
-
     Raises:
         UsageError: the configuration contradicts itself or the data.
         DataError: the working directory holds another run, or input and references differ.
@@ -86,10 +82,7 @@ def open_loop(
     """Prepare a run, or an earlier one to be continued, for ``ask`` and ``tell``.
 
     Args:
-        configuration: what to tune, and how.
-        workspace: the working directory, which is locked.
         earlier: whether an earlier run there is continued or replaced.
-        watch: called with every event.
 
     Yields:
         The run, and what scores its held-out set.

@@ -19,7 +19,6 @@ def read_run_references(
     """Return the references of the tuning set without sentence ids.
 
     Args:
-        configuration: that of the run.
         n_lines: number of source sentences; default: that of the first reference.
 
     Raises:

@@ -23,8 +23,6 @@ def reject_repeated_lists(
 
     Args:
         blocks: checked lists of the next iteration, with the features in the store's order.
-        store: the earlier iterations.
-        what: the lists, for messages.
 
     Raises:
         UsageError: they equal the lists of an iteration.

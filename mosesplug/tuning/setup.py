@@ -63,7 +63,6 @@ def _find_starting_weights(show: ShowWeights, configuration: Configuration) -> W
     the file that is given.
 
     Args:
-        show: the decoder's features.
         configuration: names the files. Relative names in a ``moses.ini`` count from the decoder's
             current directory.
 
@@ -260,12 +259,7 @@ def make_task(
     """Return what a decoder must know of a run.
 
     Args:
-        configuration: the configuration of the run.
-        workspace: its files.
         config: the ``moses.ini``, or file of weights, to decode with.
-        n_sentences: sentences of the input.
-        watch: receives commands and progress.
-        references: for forced decoding.
     """
     decoding = configuration.decoding
     return DecodingTask(

@@ -81,8 +81,6 @@ def find_last_gain(
     slow rise counts as soon as it has added up to that much. The first decoding counts as a gain.
 
     Args:
-        metric: the metric.
-        scores: corpus scores of the decodings, in order.
         read: returns statistics of the translations of a position, ``[n_sentences, n_stats]``.
     """
     best = 0
@@ -100,7 +98,6 @@ def estimate_noise(metric: Metric, first: NDArray[Any], second: NDArray[Any]) ->
     computed again without one sentence, for all sentences.
 
     Args:
-        metric: the metric.
         first, second: statistics of translations, ``[n_sentences, n_stats]`` each.
     """
     without = [metric.score(rows.sum(axis=0, dtype=np.float64) - rows) for rows in (first, second)]

@@ -40,7 +40,6 @@ class WarningSign:
     """A sign that something is wrong.
 
     Attributes:
-        name: the name of the sign.
         message: observation and remedy, on one line.
         is_fatal: whether the weights cannot be used at all.
     """
@@ -56,8 +55,6 @@ def find_weight_signs(
     """Find weights that cannot be a result.
 
     Args:
-        weights: float64 ``[n_features]``, of any scale.
-        names: the names of the features.
         n_dense: how many of them, the first, are dense; None for all.
     """
     finite = np.isfinite(weights)
@@ -92,7 +89,6 @@ def find_score_signs(
     Args:
         scores: the scores of all iterations so far, larger is better.
         signature: that of the metric; messages show scores of error rates as rates.
-        max_drop: how far the newest may be below the first.
         options: names of the options of the algorithm, of which one may slow it.
     """
     found = []

@@ -143,7 +143,6 @@ def average_weights(every: Sequence[Weights], *, normalize: bool) -> Weights:
     """Return the mean of weights; a missing sparse weight counts as 0.
 
     Args:
-        every: at least one, of the same dense features.
         normalize: divide each by its L1 norm first, so that all count alike. Beside features that
             are not tuned, the scale of the weights matters and must be kept.
     """
@@ -162,7 +161,6 @@ def parse_ranges(
     Args:
         texts: ``name:min..max,min..max``, the bounds of a group's features in order. A name holds
             until the next one. Features without bounds have 0 to 1.
-        group_names: group of each dense feature.
 
     Raises:
         UsageError: a text cannot be parsed, names no group, or has too many bounds.

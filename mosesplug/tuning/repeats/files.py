@@ -39,10 +39,6 @@ def share_filtered(config: Path, first: Path, other: Path) -> None:
     """Link the first run's filtered model into a run that filters the same files.
 
     Relative names in the configuration name other files in another directory.
-
-    Args:
-        config: the configuration of both.
-        first, other: their working directories.
     """
     source, link = Workspace(first, 0).filtered_model, Workspace(other, 0).filtered_model
     if caches.describe_model_files(config, first) != caches.describe_model_files(config, other):

@@ -35,7 +35,6 @@ class SeveralResult:
     """The result of several runs.
 
     Attributes:
-        runs: all of them.
         choice: how the result was selected.
         chosen_run: the run with the resulting weights; None for the mean of all runs.
         by: the scores that it was selected by, ``dev`` or ``heldout``; None for the mean.

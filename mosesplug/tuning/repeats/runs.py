@@ -41,8 +41,6 @@ class _Plan:
     """The content of ``runs.json``.
 
     Attributes:
-        count: how many runs there are.
-        seed: the seed of the first.
         begun: numbers of the runs that have begun, and can be continued.
     """
 
@@ -85,9 +83,7 @@ def tune_several(
         count: number of runs, at least 2.
         choice: whose weights are the result. None is the run with the median score, or the mean of
             all runs if they end with averages that are not scored, as online and on search graphs.
-        watch: receives the events of all runs.
         began: called with number and seed of each run that begins or continues.
-        ended: called with each finished run.
 
     Raises:
         UsageError: the directory holds a single run, or other runs; the choice is not possible; or

@@ -21,10 +21,7 @@ class FinishedRun:
 
     Attributes:
         number: from 1.
-        directory: its working directory.
         seed: the seed of its random choices.
-        iterations: number of iterations.
-        reason: why it ended.
         names: the names of the dense features.
         weights: those in its ``moses.ini``.
         dev: their score on the tuning set, or None if it is unknown.
@@ -56,8 +53,6 @@ class Spread:
     """Scores of several runs.
 
     Attributes:
-        runs: how many have a score.
-        mean: the mean of the scores.
         optimizer: their standard deviation, s_opt of Clark et al. (2011), section 3.2, with n - 1
             in the denominator; None for fewer than two.
         low, median, high: minimum, median and maximum.

@@ -45,7 +45,6 @@ def find_source_signs(
     A reference is the input if nine of ten longer lines are the same.
 
     Args:
-        source: lines of the input.
         references: ``[reference][line]``.
         outputs: the decoder's translations, if known. If they resemble the input, too, source and
             target language are the same.
@@ -83,10 +82,7 @@ def find_text_signs(
 
     Args:
         references: ``[reference][line]``.
-        outputs: the translations, line by line.
         views: what the metrics see; a sign is found if it changes what one of them sees.
-        source: lines of the input, if known.
-        rewriting: how a user changes the translations.
     """
     if not references:
         return []
@@ -133,8 +129,6 @@ def compare_styles(
     """Find differences in how two texts of other sentences are written.
 
     Args:
-        one, other: the lines.
-        one_name, other_name: how messages call the lines.
         views: as for ``find_text_signs``.
         same_language: whether case and punctuation can be compared, too.
     """

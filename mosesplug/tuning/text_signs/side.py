@@ -18,8 +18,6 @@ class Side:
 
     Attributes:
         name: how a message calls the text.
-        lines: the lines as they are.
-        view: what the metric sees.
     """
 
     name: str

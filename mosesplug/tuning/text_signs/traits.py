@@ -19,7 +19,6 @@ class Trait:
     """A property of lines.
 
     Attributes:
-        name: its name.
         what: the noun for messages, such as ``no-break spaces``.
         find: returns an example of the trait in a line, or the empty text.
         effect: the effect on scores, in words.

@@ -135,10 +135,7 @@ def write_decoding_config(
     """Write ``runN.dense``, and ``runN.moses.ini`` or another file of weights.
 
     Args:
-        configuration: the configuration of the run.
-        workspace: its files.
         config: the ``moses.ini``, or file of weights, that the run started with.
-        show: the decoder's features.
         iteration: from 1.
         weights: the weights of the iteration, before the first are normalized.
         decoded: the weights for the decoder, also for decoders that read a file of weights.

@@ -23,7 +23,6 @@ class Evaluation:
     Attributes:
         updates: number of updates of the weights before it: mini-batches if online, else
             iterations.
-        score: the score of the metric.
         weights: that it was decoded with, if the score is a new best, else None.
     """
 
@@ -48,10 +47,8 @@ class IterationStart:
 
     Attributes:
         weights: that it was decoded with, before any normalization.
-        seed: the seed of the run.
         settings: settings that determine the results, by name, to compare with a resumed run.
         command: the decoder's command line.
-        seconds_decoding: wall time.
     """
 
     weights: Weights
@@ -97,12 +94,10 @@ class IterationResult:
     """The result of an iteration.
 
     Attributes:
-        weights: for the next decoding.
         optimum: score on the merged lists that the optimizer reports; if online, the score of
             all mini-batches, each decoded with the weights before its update.
         largest_change: the largest change of one weight against those decoded with, or before the
             epoch.
-        seconds_optimizing: wall time.
         curve: the optimizer's report of its steps; for online learners, one mapping per epoch.
         heldout: scores of the held-out set in this iteration.
         average: if online and wanted, the mean of the weights after all updates of the run.

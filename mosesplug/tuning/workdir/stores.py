@@ -79,7 +79,6 @@ def open_run_store(
 
     Args:
         path: the store, or the working directory that holds it.
-        with_lists: reject a store that holds no hypotheses.
         opened: the same store, if this process has it open: it is used, and stays open.
 
     Yields:

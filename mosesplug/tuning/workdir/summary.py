@@ -27,10 +27,7 @@ class IterationFigures:
         first_best_score: corpus score of the decoder's 1-best hypotheses.
         optimum: score of the new weights on the merged lists or graphs.
         largest_change: the largest change of one weight.
-        hypotheses, new_hypotheses: in its n-best lists.
         sentences: the number of sentences with an n-best list.
-        weights: that it was decoded with.
-        seconds_decoding, seconds_optimizing: wall time.
         curve: the optimizer's report of its steps. An online learner reports epochs: score,
             loss, norm of the weights, number of nonzero weights, updates, and more.
         heldout: ``(updates, score)`` of each decoding of the held-out set.
@@ -60,12 +57,8 @@ class Result:
             the optimum of the last iteration's lists.
         score: the score of these weights, or None if none is known.
         names: the names of the dense weights.
-        metric: name of the metric.
         signature: the signature of the scores.
-        algorithm: its name.
         seed: the seed of all random choices.
-        reason: why it ended.
-        iterations: all of them.
         selection: how the weights were chosen, a value of ``--select``.
         is_online: whether each iteration was an epoch of learning while decoding.
         scored_on: which data the score was computed on: ``decoded``, the 1-best hypotheses of
@@ -176,12 +169,7 @@ def summarize_iterations(records: Sequence[IterationRecord]) -> tuple[IterationF
 
 @dataclass(frozen=True)
 class StoredSummary:
-    """The ``summary.json`` of a finished run.
-
-    Attributes:
-        path: the path of the file.
-        document: its content.
-    """
+    """The ``summary.json`` of a finished run."""
 
     path: Path
     document: Mapping[str, Any]
