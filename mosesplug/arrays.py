@@ -37,3 +37,10 @@ Columns = NDArray[np.int64]
 
 ColumnValues = NDArray[np.float64]
 """``[n]``: a weight, a step or a derivative for each of some features."""
+
+Floats = NDArray[np.float64]
+Floats32 = NDArray[np.float32]
+Ints = NDArray[np.int64]
+Ints32 = NDArray[np.int32]
+Bools = NDArray[np.bool_]
+"""Arrays of these types whose shape the docstring says, such as one number for each edge."""

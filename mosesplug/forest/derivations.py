@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mosesplug.arrays import Statistics, Weights
+from mosesplug.arrays import Bools, Floats, Floats32, Ints, Ints32, Statistics, Weights
 from mosesplug.candidates import Objective, Question
 from mosesplug.errors import DataError, OptimizerError, UsageError
 from mosesplug.features import FeatureSpace
@@ -31,7 +30,6 @@ from mosesplug.metrics.linear_bleu import HALF_SLOPE, LinearBleu, linear_bleu
 from mosesplug.metrics.protocol import Metric, PreparedReferences
 from mosesplug.tuning_set import SparseRows, TuningSet
 
-Floats = NDArray[np.float64]
 Result = TypeVar("Result")
 
 _MOST_ALIKE = 5
@@ -105,7 +103,7 @@ class GraphDerivations(GraphSource):
 
     def hopes_and_fears(
         self,
-        sentences: NDArray[np.int64],
+        sentences: Ints,
         weights: Callable[[], Weights],
         k: int,
         beam: int,
@@ -130,7 +128,7 @@ class GraphDerivations(GraphSource):
         own = oracles[sentences]
         return replace(lists, oracles=np.where(own >= 0, lists.offsets[:-1] + own, -1))
 
-    def choose_sentences(self, oracles: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    def choose_sentences(self, oracles: str) -> tuple[Ints, tuple[str, ...]]:
         """Return the sentences to learn from, and how many get bold updates, as a note."""
         everything = np.arange(self.n_sentences)
         if oracles not in ("bold", "hybrid"):
@@ -149,7 +147,7 @@ class GraphDerivations(GraphSource):
         )
         return yielding if oracles == "bold" else everything, (note,)
 
-    def matches(self) -> NDArray[np.bool_]:
+    def matches(self) -> Bools:
         """Return whether some translation has a match of each n-gram length, bool ``[4]``."""
         has_match = np.zeros(ORDER + 1, dtype=np.bool_)
         for graph in self._scored:
@@ -228,7 +226,7 @@ class GraphDerivations(GraphSource):
         gains: LinearBleu,
         tolerance: float | None,
         margin: float,
-        sentences: NDArray[np.int64],
+        sentences: Ints,
         *,
         bold: bool = False,
     ) -> Objective:
@@ -294,7 +292,7 @@ class GraphDerivations(GraphSource):
 
         return tuple(self._each(range(self.n_sentences), prepare))
 
-    def _lists(self, sentences: NDArray[np.int64], find: Callable[[int], Derivations]) -> TuningSet:
+    def _lists(self, sentences: Ints, find: Callable[[int], Derivations]) -> TuningSet:
         """Return the derivations that ``find`` returns for each sentence as lists."""
         space, n_dense = self.space, self.space.n_dense
         hidden = np.zeros(len(space), dtype=np.bool_)
@@ -354,17 +352,17 @@ class GraphDerivations(GraphSource):
 class _Rows:
     """The translations of a sentence (see ``TuningSet``); sparse rows have ``widths``."""
 
-    dense: NDArray[np.float32]
-    widths: NDArray[np.int64]
-    columns: NDArray[np.int32]
-    values: NDArray[np.float32]
-    stats: NDArray[np.int32]
-    lengths: NDArray[np.int64]
+    dense: Floats32
+    widths: Ints
+    columns: Ints32
+    values: Floats32
+    stats: Ints32
+    lengths: Ints
 
 
 def choose_oracles(
     graph: ScoredGraph, gains: Floats, tolerance: float | None
-) -> tuple[NDArray[np.bool_], float]:
+) -> tuple[Bools, float]:
     """Return the edges of oracle derivations, and the highest gain.
 
     The edges are bool ``[n_split_edges]``.

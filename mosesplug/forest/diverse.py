@@ -15,8 +15,8 @@ from __future__ import annotations
 from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats, Ints, Ints32
 from mosesplug.forest.k_best import Derivations, translations
 from mosesplug.forest.ngrams.reference_ngrams import BOUNDARIES, BOUNDARY, OTHER, ngram_tree
 from mosesplug.forest.ngrams.search import find_best_with_ngrams
@@ -34,7 +34,7 @@ MOST_ALIKE = 10
 
 def find_diverse(
     graph: Hypergraph,
-    scores: NDArray[np.float64],
+    scores: Floats,
     k: int,
     penalty: float,
     *,
@@ -60,8 +60,8 @@ def find_diverse(
     """
     _check(k, penalty, order)
     own = renumber_words(graph, {word: number for number, word in enumerate(graph.words)})
-    texts: list[NDArray[np.int32]] = []
-    found: dict[bytes, NDArray[np.int64]] = {}
+    texts: list[Ints32] = []
+    found: dict[bytes, Ints] = {}
     for _ in range(k * most_alike):
         text, states, values = _price_ngrams(own, len(graph.words), texts, penalty, order)
         edges = find_best_with_ngrams(text, scores, states, values).edges
@@ -112,8 +112,8 @@ def _check(k: int, penalty: float, order: int) -> None:
 
 
 def _price_ngrams(
-    own: TextGraph, n_words: int, texts: list[NDArray[np.int32]], penalty: float, order: int
-) -> tuple[TextGraph, NgramStates, NDArray[np.float64]]:
+    own: TextGraph, n_words: int, texts: list[Ints32], penalty: float, order: int
+) -> tuple[TextGraph, NgramStates, Floats]:
     """Return the graph with word numbers, the n-grams found so far, and their costs."""
     joined = np.concatenate([np.empty(0, dtype=np.int32), *texts])
     words, numbers = np.unique(joined, return_inverse=True)
@@ -132,7 +132,7 @@ def _price_ngrams(
     return own._replace(targets=renumbered[own.targets]), states, values
 
 
-def _words(graph: TextGraph, edges: NDArray[np.int64]) -> NDArray[np.int32]:
+def _words(graph: TextGraph, edges: Ints) -> Ints32:
     """Return the words of a derivation's translation, int32."""
     words, top = append_words(
         read_only(graph.target_offsets),
@@ -141,20 +141,14 @@ def _words(graph: TextGraph, edges: NDArray[np.int64]) -> NDArray[np.int32]:
         np.empty(64, dtype=np.int64),
         0,
     )
-    said: NDArray[np.int32] = words[:top].astype(np.int32)
+    said: Ints32 = words[:top].astype(np.int32)
     return np.asarray(said[said != BOUNDARY])
 
 
 @kernel
 def _chosen(
-    words: NDArray[np.int32],
-    offsets: NDArray[np.int64],
-    n_words: int,
-    scores: NDArray[np.float64],
-    k: int,
-    penalty: float,
-    order: int,
-) -> NDArray[np.int64]:
+    words: Ints32, offsets: Ints, n_words: int, scores: Floats, k: int, penalty: float, order: int
+) -> Ints:
     """Return the chosen translations' numbers in order of choice; the first win ties."""
     children, summed, _ = ngram_tree(words, offsets, order, n_words)
     # The n-gram that begins at each word, -1 where too few words follow.

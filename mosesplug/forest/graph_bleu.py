@@ -8,8 +8,8 @@ shorter translation.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats32, Ints, Ints32
 from mosesplug.forest.ngrams.reference_ngrams import BOUNDARY, ORDER, NgramTree
 from mosesplug.forest.search_graph import SearchGraph
 from mosesplug.kernels import kernel, lean_kernel
@@ -35,14 +35,14 @@ def most_touched(graph: SearchGraph) -> int:
 def count_edge(
     graph: SearchGraph,
     edge: int,
-    left: NDArray[np.int32],
-    n_left: NDArray[np.int64],
-    right: NDArray[np.int32],
-    n_right: NDArray[np.int64],
-    counts: NDArray[np.int32],
-    ngrams: NDArray[np.int32],
-    touched: NDArray[np.int32],
-    statistics: NDArray[np.float32],
+    left: Ints32,
+    n_left: Ints,
+    right: Ints32,
+    n_right: Ints,
+    counts: Ints32,
+    ngrams: Ints32,
+    touched: Ints32,
+    statistics: Floats32,
 ) -> None:
     """Add the statistics of n-grams that an edge creates, not those inside its tails.
 
@@ -87,14 +87,14 @@ def count_edge(
 @lean_kernel
 def _extend(
     tree: NgramTree,
-    ngrams: NDArray[np.int32],
+    ngrams: Ints32,
     size: int,
     word: int,
     least: int,
-    counts: NDArray[np.int32],
-    touched: NDArray[np.int32],
+    counts: Ints32,
+    touched: Ints32,
     n_touched: int,
-    statistics: NDArray[np.float32],
+    statistics: Floats32,
 ) -> int:
     """Extend the open n-grams by a word, and count those of at least ``least`` words.
 
@@ -130,12 +130,7 @@ def _extend(
 
 @lean_kernel
 def edge_context(
-    graph: SearchGraph,
-    edge: int,
-    contexts: NDArray[np.int32],
-    sizes: NDArray[np.int64],
-    context: NDArray[np.int32],
-    backwards: bool,
+    graph: SearchGraph, edge: int, contexts: Ints32, sizes: Ints, context: Ints32, backwards: bool
 ) -> int:
     """Write the first or last words of an edge's translation; return their number.
 
@@ -170,7 +165,7 @@ def edge_context(
 
 
 @kernel
-def translation_statistics(tree: NgramTree, words: NDArray[np.int32]) -> NDArray[np.float32]:
+def translation_statistics(tree: NgramTree, words: Ints32) -> Floats32:
     """Return the ``metrics.Bleu`` statistics of a translation.
 
     The reference length is that of the shortest reference.

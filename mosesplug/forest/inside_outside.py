@@ -35,6 +35,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats, Floats32, Ints, Ints32
 from mosesplug.errors import DataError
 from mosesplug.kernels import kernel
 
@@ -43,15 +44,15 @@ class GraphEdges(Protocol):
     """The arrays of a graph that the passes use; see ``Hypergraph``."""
 
     @property
-    def edge_offsets(self) -> NDArray[np.int64]:
+    def edge_offsets(self) -> Ints:
         """int64 ``[n_nodes + 1]``."""
 
     @property
-    def tail_offsets(self) -> NDArray[np.int64]:
+    def tail_offsets(self) -> Ints:
         """int64 ``[n_edges + 1]``."""
 
     @property
-    def tails(self) -> NDArray[np.int32]:
+    def tails(self) -> Ints32:
         """int32; the tail nodes of all edges."""
 
 
@@ -71,13 +72,13 @@ class Posterior:
     """
 
     log_partition: float
-    inside: NDArray[np.float64]
-    shares: NDArray[np.float64]
-    nodes: NDArray[np.float64]
-    edges: NDArray[np.float64]
+    inside: Floats
+    shares: Floats
+    nodes: Floats
+    edges: Floats
 
 
-def posterior(graph: GraphEdges, scores: NDArray[np.float64]) -> Posterior:
+def posterior(graph: GraphEdges, scores: Floats) -> Posterior:
     """Return the distribution over a graph's derivations.
 
     The probability of a derivation is proportional to ``exp`` of its score.
@@ -92,13 +93,13 @@ def posterior(graph: GraphEdges, scores: NDArray[np.float64]) -> Posterior:
     return Posterior(log_total, inside, shares, nodes, edges)
 
 
-def log_partition(graph: GraphEdges, scores: NDArray[np.float64]) -> float:
+def log_partition(graph: GraphEdges, scores: Floats) -> float:
     """Return the log of the sum over all derivations; see ``posterior``."""
     inside, _ = log_inside(graph.edge_offsets, graph.tail_offsets, graph.tails, scores)
     return _finite(inside)
 
 
-def _finite(inside: NDArray[np.float64]) -> float:
+def _finite(inside: Floats) -> float:
     if not np.isfinite(inside[-1]):
         raise DataError("no derivation of the search graph has a finite score")
     return float(inside[-1])
@@ -106,11 +107,8 @@ def _finite(inside: NDArray[np.float64]) -> float:
 
 @kernel
 def log_inside(
-    edge_offsets: NDArray[np.int64],
-    tail_offsets: NDArray[np.int64],
-    tails: NDArray[np.int32],
-    scores: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    edge_offsets: Ints, tail_offsets: Ints, tails: Ints32, scores: Floats
+) -> tuple[Floats, Floats]:
     """Return inside scores of the nodes and shares of the edges; see ``Posterior``."""
     n_nodes = len(edge_offsets) - 1
     inside = np.full(n_nodes, -np.inf)
@@ -139,11 +137,8 @@ def log_inside(
 
 @kernel
 def _count_uses(
-    edge_offsets: NDArray[np.int64],
-    tail_offsets: NDArray[np.int64],
-    tails: NDArray[np.int32],
-    shares: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    edge_offsets: Ints, tail_offsets: Ints, tails: Ints32, shares: Floats
+) -> tuple[Floats, Floats]:
     """Return the expected number of uses of each node and edge, computed top-down."""
     n_nodes = len(edge_offsets) - 1
     nodes = np.zeros(n_nodes)
@@ -160,12 +155,8 @@ def _count_uses(
 
 @kernel
 def best_outside(
-    edge_offsets: NDArray[np.int64],
-    tail_offsets: NDArray[np.int64],
-    tails: NDArray[np.int32],
-    scores: NDArray[np.float64],
-    inside: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    edge_offsets: Ints, tail_offsets: Ints, tails: Ints32, scores: Floats, inside: Floats
+) -> tuple[Floats, Ints]:
     """Find the best derivation of the goal through each node, without its own part.
 
     Args:
@@ -202,7 +193,7 @@ def log_count(graph: GraphEdges) -> float:
     return float(inside[-1])
 
 
-def expectation(posterior: Posterior, values: NDArray[Any]) -> NDArray[np.float64]:
+def expectation(posterior: Posterior, values: NDArray[Any]) -> Floats:
     """Return the expectations of additive quantities.
 
     Args:
@@ -217,8 +208,8 @@ def expectation(posterior: Posterior, values: NDArray[Any]) -> NDArray[np.float6
 
 
 def expectation_and_gradient(
-    graph: GraphEdges, posterior: Posterior, values: NDArray[np.float64]
-) -> tuple[float, NDArray[np.float64]]:
+    graph: GraphEdges, posterior: Posterior, values: Floats
+) -> tuple[float, Floats]:
     """Return an expectation and its derivatives with respect to the edge scores.
 
     Args:
@@ -234,11 +225,7 @@ def expectation_and_gradient(
 
 @kernel
 def add_features(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    values: NDArray[np.float32],
-    times: NDArray[np.float64],
-    totals: NDArray[np.float64],
+    indptr: Ints, indices: Ints32, values: Floats32, times: Floats, totals: Floats
 ) -> None:
     """Add ``times`` times the features of each edge to ``totals`` (output)."""
     for edge in range(len(times)):
@@ -249,12 +236,8 @@ def add_features(
 
 @kernel
 def _averages(
-    edge_offsets: NDArray[np.int64],
-    tail_offsets: NDArray[np.int64],
-    tails: NDArray[np.int32],
-    shares: NDArray[np.float64],
-    values: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    edge_offsets: Ints, tail_offsets: Ints, tails: Ints32, shares: Floats, values: Floats
+) -> Floats:
     """Return the average, over the derivations of each node, of the sum of ``values``."""
     below = np.zeros(len(edge_offsets) - 1)
     for node in range(len(below)):
@@ -271,14 +254,14 @@ def _averages(
 
 @kernel
 def _gradient(
-    edge_offsets: NDArray[np.int64],
-    tail_offsets: NDArray[np.int64],
-    tails: NDArray[np.int32],
-    shares: NDArray[np.float64],
-    nodes: NDArray[np.float64],
-    values: NDArray[np.float64],
-    below: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    edge_offsets: Ints,
+    tail_offsets: Ints,
+    tails: Ints32,
+    shares: Floats,
+    nodes: Floats,
+    values: Floats,
+    below: Floats,
+) -> Floats:
     """Differentiate the goal's average by the edge scores: ``_averages`` backwards.
 
     The average of a node depends on a score in two ways: through the averages of the tails, whose

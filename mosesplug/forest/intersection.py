@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formats.graphs.hypergraph import TAIL
+from mosesplug.arrays import Bools, Floats, Ints, Ints32
 from mosesplug.forest.growing import double_length
 from mosesplug.forest.ngrams.reference_ngrams import BOUNDARY
 from mosesplug.forest.ngrams.split import SplitGraph
@@ -40,12 +40,12 @@ class ReferenceGraph:
         origins: int64 ``[n_edges]``; the edge of the original graph that each edge is a copy of.
     """
 
-    edge_offsets: NDArray[np.int64]
-    tail_offsets: NDArray[np.int64]
-    tails: NDArray[np.int32]
-    origins: NDArray[np.int64]
+    edge_offsets: Ints
+    tail_offsets: Ints
+    tails: Ints32
+    origins: Ints
 
-    def best(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    def best(self, scores: Floats) -> Ints:
         """Return the derivation with the highest score, as edges of the original graph.
 
         Returns:
@@ -108,9 +108,9 @@ class _Words(NamedTuple):
         starts, ends: int64 ``[n_references]``; positions of the first word and of the end mark.
     """
 
-    text: NDArray[np.int32]
-    starts: NDArray[np.int64]
-    ends: NDArray[np.int64]
+    text: Ints32
+    starts: Ints
+    ends: Ints
 
 
 class _Product(NamedTuple):
@@ -122,9 +122,9 @@ class _Product(NamedTuple):
         tails: int64; the items of the tails of all edges, in the order of the original tails.
     """
 
-    heads: NDArray[np.int64]
-    origins: NDArray[np.int64]
-    tails: NDArray[np.int64]
+    heads: Ints
+    origins: Ints
+    tails: Ints
 
 
 @kernel
@@ -200,13 +200,13 @@ def _multiply(graph: TextGraph, words: _Words) -> _Product:
 
 
 @inlined_kernel
-def _numbers(size: int) -> NDArray[np.int64]:
+def _numbers(size: int) -> Ints:
     return np.empty(size, dtype=np.int64)
 
 
 @inlined_kernel
 def _read_words(
-    targets: NDArray[np.int32], place: int, last: int, text: NDArray[np.int32], position: int
+    targets: Ints32, place: int, last: int, text: Ints32, position: int
 ) -> tuple[int, int]:
     """Read words of a target from ``place`` on as long as they are those of the text.
 
@@ -226,11 +226,7 @@ def _read_words(
 
 @inlined_kernel
 def _keep_needed(
-    tail_offsets: NDArray[np.int64],
-    is_goal: NDArray[np.bool_],
-    heads: NDArray[np.int64],
-    origins: NDArray[np.int64],
-    tails: NDArray[np.int64],
+    tail_offsets: Ints, is_goal: Bools, heads: Ints, origins: Ints, tails: Ints
 ) -> _Product:
     """Return the product without items that are not used; all goals become one item.
 

@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats, Ints, Ints32
 from mosesplug.errors import DataError
 from mosesplug.forest.growing import double_length
 from mosesplug.forest.k_best_search import NONE, Entries, Graph, Nodes, entries_for, find_derivation
@@ -33,26 +33,24 @@ class Derivations:
         edges: int64; edge indices of all derivations.
     """
 
-    scores: NDArray[np.float64]
-    offsets: NDArray[np.int64]
-    edges: NDArray[np.int64]
+    scores: Floats
+    offsets: Ints
+    edges: Ints
 
     def __len__(self) -> int:
         return len(self.scores)
 
-    def derivation(self, number: int) -> NDArray[np.int64]:
+    def derivation(self, number: int) -> Ints:
         """Return the edges of one derivation, int64."""
         return self.edges[self.offsets[number] : self.offsets[number + 1]]
 
-    def some(self, numbers: NDArray[np.int64]) -> Derivations:
+    def some(self, numbers: Ints) -> Derivations:
         """Return the derivations with these numbers, in the order of ``numbers``."""
         parts = [self.derivation(number) for number in numbers.tolist()]
         return Derivations.of(self.scores[numbers], parts)
 
     @classmethod
-    def of(
-        cls, scores: NDArray[np.float64], derivations: Sequence[NDArray[np.int64]]
-    ) -> Derivations:
+    def of(cls, scores: Floats, derivations: Sequence[Ints]) -> Derivations:
         """Create the list from the edges of each derivation."""
         offsets = np.cumsum([0, *map(len, derivations)], dtype=np.int64)
         return cls(scores, offsets, np.concatenate([np.empty(0, dtype=np.int64), *derivations]))
@@ -60,7 +58,7 @@ class Derivations:
 
 def k_best(
     graph: Hypergraph,
-    scores: NDArray[np.float64],
+    scores: Floats,
     k: int,
     *,
     distinct: bool = False,
@@ -112,8 +110,8 @@ def translations(graph: Hypergraph, derivations: Derivations) -> list[list[bytes
 
 @kernel
 def _list_derivations(
-    graph: Graph, best: NDArray[np.int64], k: int, most: int, distinct: bool
-) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    graph: Graph, best: Ints, k: int, most: int, distinct: bool
+) -> tuple[Floats, Ints, Ints]:
     """Return scores, offsets and edges of the goal's first ``k`` derivations."""
     n_nodes = len(graph.edge_offsets) - 1
     most_tails = 1
@@ -164,14 +162,14 @@ def _list_derivations(
 @inlined_kernel
 def _with_edges(
     graph: Graph,
-    best: NDArray[np.int64],
+    best: Ints,
     nodes: Nodes,
     entries: Entries,
-    found: NDArray[np.int64],
+    found: Ints,
     entry: int,
-    edges: NDArray[np.int64],
+    edges: Ints,
     place: int,
-) -> tuple[NDArray[np.int64], int]:
+) -> tuple[Ints, int]:
     """Write the edges of a derivation from ``place`` on; return the array and the end.
 
     The order is depth first. The stack has derivations, and nodes (as ``-2 - node``) that stand for
@@ -212,17 +210,14 @@ class _Seen(NamedTuple):
         offsets: int64 ``[k + 1]``; where the words of each derivation begin.
     """
 
-    table: NDArray[np.int64]
-    offsets: NDArray[np.int64]
+    table: Ints
+    offsets: Ints
 
 
 @kernel
 def concatenate_words(
-    target_offsets: NDArray[np.int64],
-    targets: NDArray[np.int32],
-    offsets: NDArray[np.int64],
-    edges: NDArray[np.int64],
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    target_offsets: Ints, targets: Ints32, offsets: Ints, edges: Ints
+) -> tuple[Ints32, Ints]:
     """Return the concatenated words of derivations and their offsets."""
     words = np.empty(1024, dtype=np.int32)
     ends = np.zeros(len(offsets), dtype=np.int64)
@@ -233,7 +228,7 @@ def concatenate_words(
 
 
 @inlined_kernel
-def _is_new(seen: _Seen, words: NDArray[np.int32], count: int, end: int) -> bool:
+def _is_new(seen: _Seen, words: Ints32, count: int, end: int) -> bool:
     """Return whether no earlier derivation has the words of the last one, ``count``."""
     start = seen.offsets[count]
     code = np.uint64(14695981039346656037)

@@ -16,8 +16,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats, Ints, Ints32
 from mosesplug.kernels import inlined_kernel, kernel
 
 NONE = -1
@@ -27,13 +27,13 @@ NONE = -1
 class Graph(NamedTuple):
     """The input of the search: the graph's arrays, edge scores and inside scores."""
 
-    edge_offsets: NDArray[np.int64]
-    tail_offsets: NDArray[np.int64]
-    tails: NDArray[np.int32]
-    target_offsets: NDArray[np.int64]
-    targets: NDArray[np.int32]
-    scores: NDArray[np.float64]
-    inside: NDArray[np.float64]
+    edge_offsets: Ints
+    tail_offsets: Ints
+    tails: Ints32
+    target_offsets: Ints
+    targets: Ints32
+    scores: Floats
+    inside: Floats
 
 
 class Nodes(NamedTuple):
@@ -47,11 +47,11 @@ class Nodes(NamedTuple):
         followed: number of derivations whose successors are in the heap.
     """
 
-    heap: NDArray[np.int64]
-    places: NDArray[np.int64]
-    rooms: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    followed: NDArray[np.int64]
+    heap: Ints
+    places: Ints
+    rooms: Ints
+    counts: Ints
+    followed: Ints
 
 
 class Entries(NamedTuple):
@@ -63,9 +63,9 @@ class Entries(NamedTuple):
         ranks: int32 ``[room, most_tails]``; the rank of the derivation of each tail.
     """
 
-    scores: NDArray[np.float64]
-    links: NDArray[np.int64]
-    ranks: NDArray[np.int32]
+    scores: Floats
+    links: Ints
+    ranks: Ints32
 
 
 @kernel
@@ -178,13 +178,7 @@ def _missing(graph: Graph, nodes: Nodes, entries: Entries, parent: int) -> tuple
 
 @inlined_kernel
 def _with_successors(
-    graph: Graph,
-    nodes: Nodes,
-    entries: Entries,
-    used: int,
-    found: NDArray[np.int64],
-    node: int,
-    parent: int,
+    graph: Graph, nodes: Nodes, entries: Entries, used: int, found: Ints, node: int, parent: int
 ) -> tuple[Entries, int]:
     """Put a derivation's successors into its node's heap once their tails are known."""
     edge = entries.links[parent, 0]
@@ -216,9 +210,7 @@ def _with_successors(
 
 
 @inlined_kernel
-def _append(
-    nodes: Nodes, found: NDArray[np.int64], top: int, node: int, entry: int
-) -> tuple[NDArray[np.int64], int]:
+def _append(nodes: Nodes, found: Ints, top: int, node: int, entry: int) -> tuple[Ints, int]:
     """Append a derivation to its node's list; move the list if it is full."""
     count = nodes.counts[node]
     if count == nodes.rooms[node]:
@@ -244,11 +236,11 @@ def find_derivation(
     nodes: Nodes,
     entries: Entries,
     used: int,
-    found: NDArray[np.int64],
+    found: Ints,
     top: int,
     node: int,
     rank: int,
-) -> tuple[Entries, int, NDArray[np.int64], int]:
+) -> tuple[Entries, int, Ints, int]:
     """Find derivation ``rank`` (from 0) of a node and the tail derivations it needs."""
     stack = np.empty((64, 2), dtype=np.int64)
     stack[0, 0], stack[0, 1] = node, rank

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats, Ints, Ints32
 from mosesplug.forest.inside_outside import posterior
 from mosesplug.forest.k_best import k_best, translations
 from mosesplug.forest.ngrams.posteriors import (
@@ -44,13 +44,13 @@ _ROUNDING = 1e-12
 """Gains are tied if they differ by less than this, relative to max(1, gain)."""
 
 
-def softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def softmax(scores: Floats) -> Floats:
     """Return the softmax of scores, float64 ``[n]``; at least one score is finite."""
     weights = np.exp(scores - scores.max())
     return np.asarray(weights / weights.sum())
 
 
-def find_best(gains: NDArray[np.float64]) -> int:
+def find_best(gains: Floats) -> int:
     """Return the index of the largest gain; the first one wins ties up to rounding.
 
     Gains are sums in different orders, so that tied gains can differ in their last digits.
@@ -62,7 +62,7 @@ def find_best(gains: NDArray[np.float64]) -> int:
     return int(np.argmax(gains >= best - _ROUNDING * max(1.0, abs(best))))
 
 
-def expected_bleu(candidates: Bags, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+def expected_bleu(candidates: Bags, probabilities: Floats) -> Floats:
     """Return the expected BLEU+1 of each translation with the others as references.
 
     This is minimum Bayes risk over a list (Kumar & Byrne 2004). The loss is 1 minus sentence BLEU
@@ -85,9 +85,7 @@ def expected_bleu(candidates: Bags, probabilities: NDArray[np.float64]) -> NDArr
     )
 
 
-def consensus_bleu(
-    candidates: Bags, expected: NDArray[np.float64], expected_length: float
-) -> NDArray[np.float64]:
+def consensus_bleu(candidates: Bags, expected: Floats, expected_length: float) -> Floats:
     """Return the logarithm of BLEU of each translation against expected n-gram counts.
 
     The expected counts and the expected length replace those of a reference; n-gram counts are
@@ -111,9 +109,7 @@ def consensus_bleu(
     )
 
 
-def linear_gain(
-    candidates: Bags, occurs: NDArray[np.float64], gains: LinearBleu
-) -> NDArray[np.float64]:
+def linear_gain(candidates: Bags, occurs: Floats, gains: LinearBleu) -> Floats:
     """Return the expected linear BLEU of each translation (Tromble et al. 2008).
 
     Args:
@@ -130,9 +126,7 @@ def linear_gain(
     return (gains.word * candidates.lengths + sums).astype(np.float64, copy=False)
 
 
-def best_linear_gain(
-    graph: SplitGraph, occurs: NDArray[np.float64], gains: LinearBleu
-) -> NDArray[np.int64]:
+def best_linear_gain(graph: SplitGraph, occurs: Floats, gains: LinearBleu) -> Ints:
     """Return the derivation with the highest linear gain; see ``linear_gain``.
 
     Args:
@@ -147,22 +141,20 @@ def best_linear_gain(
     return graph.origins[viterbi(graph, values).edges]
 
 
-def _ngram_gains(
-    orders: NDArray[np.int32], occurs: NDArray[np.float64], gains: LinearBleu
-) -> NDArray[np.float64]:
+def _ngram_gains(orders: Ints32, occurs: Floats, gains: LinearBleu) -> Floats:
     """Return the gain of each n-gram, float64 ``[n_ngrams]``."""
     return np.concatenate([[0.0], gains.ngrams])[orders] * occurs
 
 
 @kernel
 def _pairwise(
-    lengths: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    ngrams: NDArray[np.int32],
-    counts: NDArray[np.int32],
-    orders: NDArray[np.int32],
-    probabilities: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    lengths: Ints,
+    offsets: Ints,
+    ngrams: Ints32,
+    counts: Ints32,
+    orders: Ints32,
+    probabilities: Floats,
+) -> Floats:
     n = len(lengths)
     expected = np.zeros(n)
     limits = np.zeros(len(orders), dtype=np.int32)
@@ -192,14 +184,14 @@ def _pairwise(
 
 @kernel
 def _clip(
-    lengths: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    ngrams: NDArray[np.int32],
-    counts: NDArray[np.int32],
-    orders: NDArray[np.int32],
-    expected: NDArray[np.float64],
+    lengths: Ints,
+    offsets: Ints,
+    ngrams: Ints32,
+    counts: Ints32,
+    orders: Ints32,
+    expected: Floats,
     expected_length: float,
-) -> NDArray[np.float64]:
+) -> Floats:
     scores = np.full(len(lengths), -np.inf)
     matches = np.empty(ORDER)
     for row in range(len(lengths)):
@@ -252,9 +244,7 @@ class Decision:
     is_best: bool
 
 
-def decide_in_graph(
-    graph: Hypergraph, weights: NDArray[np.float64], criterion: Criterion
-) -> Decision:
+def decide_in_graph(graph: Hypergraph, weights: Floats, criterion: Criterion) -> Decision:
     """Choose a translation of a graph.
 
     Args:
@@ -272,8 +262,8 @@ def decide_in_graph(
 
 
 def expected_gains(
-    listed: Sequence[Sequence[bytes]], scores: NDArray[np.float64], criterion: Criterion
-) -> NDArray[np.float64]:
+    listed: Sequence[Sequence[bytes]], scores: Floats, criterion: Criterion
+) -> Floats:
     """Return the criterion of each translation of an n-best list, float64 ``[n]``.
 
     Args:
@@ -291,9 +281,7 @@ def expected_gains(
     return linear_gain(found, found.occurrence_probabilities(probabilities), criterion.gains)
 
 
-def expected_utilities(
-    utilities: NDArray[np.float64], scores: NDArray[np.float64], scale: float
-) -> NDArray[np.float64]:
+def expected_utilities(utilities: Floats, scores: Floats, scale: float) -> Floats:
     """Return the expected utility of each hypothesis, float64 ``[n]``.
 
     With one utility for each hypothesis, that is the utility. With a matrix, it is the mean over
@@ -309,7 +297,7 @@ def expected_utilities(
 
 
 def _choose_from_list(
-    graph: Hypergraph, weights: NDArray[np.float64], criterion: Criterion
+    graph: Hypergraph, weights: Floats, criterion: Criterion
 ) -> tuple[bytes, ...]:
     """Choose from a graph's best translations by their best derivations' probability."""
     derivations = k_best(graph, graph.edge_scores(weights), criterion.size, distinct=True)
@@ -318,7 +306,7 @@ def _choose_from_list(
 
 
 def _choose_by_ngrams(
-    graph: Hypergraph, weights: NDArray[np.float64], criterion: Criterion
+    graph: Hypergraph, weights: Floats, criterion: Criterion
 ) -> tuple[bytes, ...]:
     """Choose by all n-grams of a graph."""
     if criterion.beam is not None:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formats.nbest.block import NBestList
+from mosesplug.arrays import Bools, Floats, Floats32, Ints, Ints32
 from mosesplug.features import FeatureSpace
 from mosesplug.forest.growing import sort_ascending
 from mosesplug.forest.k_best import Derivations, k_best, translations
@@ -38,7 +38,7 @@ class GraphFeatures:
     space: FeatureSpace
     fixed_weights: Mapping[str, float] = field(default_factory=dict)
 
-    def vector(self, dense: Sequence[float], sparse: Mapping[str, float]) -> NDArray[np.float64]:
+    def vector(self, dense: Sequence[float], sparse: Mapping[str, float]) -> Floats:
         """Return the weights of all columns, float64 ``[len(space)]``; missing ones are 0.
 
         Args:
@@ -53,7 +53,7 @@ class GraphFeatures:
         return weights
 
     @cached_property
-    def is_hidden(self) -> NDArray[np.bool_]:
+    def is_hidden(self) -> Bools:
         """Return a mask of the columns that n-best lists omit, bool ``[len(space)]``."""
         mask = np.zeros(len(self.space), dtype=np.bool_)
         mask[[self._tail[name] for name in self.fixed_weights if name in self._tail]] = True
@@ -68,7 +68,7 @@ def make_nbest_list(
     sentence: int,
     graphs: Sequence[Hypergraph],
     features: GraphFeatures,
-    weights: NDArray[np.float64],
+    weights: Floats,
     k: int,
     *,
     source: str = "search graph",
@@ -119,11 +119,7 @@ def list_derivations(
 
 
 def _as_list(
-    sentence: int,
-    found: Sequence[_Found],
-    rows: NDArray[np.int64],
-    features: GraphFeatures,
-    source: str,
+    sentence: int, found: Sequence[_Found], rows: Ints, features: GraphFeatures, source: str
 ) -> NBestList:
     """Return the selected rows of all parts as an n-best list."""
     every = [text for part in found for text in part.texts]
@@ -163,12 +159,12 @@ class _Found:
         values: float32; their non-zero values.
     """
 
-    scores: NDArray[np.float64]
+    scores: Floats
     texts: list[bytes]
-    dense: NDArray[np.float32]
-    indptr: NDArray[np.int64]
-    columns: NDArray[np.int32]
-    values: NDArray[np.float32]
+    dense: Floats32
+    indptr: Ints
+    columns: Ints32
+    values: Floats32
 
 
 def _found(graph: Hypergraph, best: Derivations, features: GraphFeatures) -> _Found:
@@ -195,12 +191,12 @@ class _Sparse:
     """The sparse part of an ``NBestList``."""
 
     names: tuple[str, ...]
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    data: NDArray[np.float32]
+    indptr: Ints
+    indices: Ints32
+    data: Floats32
 
 
-def _sparse_of(found: Sequence[_Found], rows: NDArray[np.int64], space: FeatureSpace) -> _Sparse:
+def _sparse_of(found: Sequence[_Found], rows: Ints, space: FeatureSpace) -> _Sparse:
     """Return the sparse features of the selected rows of all parts."""
     starts = np.cumsum([0, *(len(part.values) for part in found)])
     begins = np.concatenate(
@@ -222,14 +218,14 @@ def _sparse_of(found: Sequence[_Found], rows: NDArray[np.int64], space: FeatureS
 
 @kernel
 def sum_features(
-    offsets: NDArray[np.int64],
-    edges: NDArray[np.int64],
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    values: NDArray[np.float32],
+    offsets: Ints,
+    edges: Ints,
+    indptr: Ints,
+    indices: Ints32,
+    values: Floats32,
     n_dense: int,
-    hidden: NDArray[np.bool_],
-) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
+    hidden: Bools,
+) -> tuple[Floats32, Ints, Ints32, Floats32]:
     """Return dense features, row offsets, sparse columns and values of derivations.
 
     Values are summed in float64, in the order of the edges.

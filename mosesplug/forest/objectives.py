@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Bools, Floats
 from mosesplug.forest.inside_outside import (
     Posterior,
     add_features,
@@ -43,7 +43,7 @@ from mosesplug.metrics.linear_bleu import LinearBleu
 
 _Result = TypeVar("_Result")
 
-_Slope = tuple[float, Hypergraph, NDArray[np.float64]]
+_Slope = tuple[float, Hypergraph, Floats]
 """The value of a sentence, its graph, and the derivatives by edge scores, float64 ``[n_edges]``."""
 
 
@@ -59,7 +59,7 @@ class ScoredGraph:
 
     graph: Hypergraph
     split: SplitGraph
-    limits: NDArray[np.float64]
+    limits: Floats
     reference_length: float
 
     @classmethod
@@ -73,24 +73,24 @@ class ScoredGraph:
             float(tree.length),
         )
 
-    def gains(self, gains: LinearBleu) -> NDArray[np.float64]:
+    def gains(self, gains: LinearBleu) -> Floats:
         """Return the gain of each edge of the split graph, float64 ``[n_split_edges]``."""
         by_ngram = np.concatenate([[0.0], gains.ngrams])[self.split.orders]
         return gains.word * self.split.totals[:, 0] + ngram_values(self.split, by_ngram)
 
-    def posterior(self, scores: NDArray[np.float64]) -> Posterior:
+    def posterior(self, scores: Floats) -> Posterior:
         """Return the posterior of the split graph, given scores of the original edges."""
         return posterior(self.split, scores[self.split.origins])
 
 
 def softmax_margin(
     graphs: Sequence[ScoredGraph],
-    oracles: Sequence[NDArray[np.bool_] | ReferenceGraph],
-    costs: Sequence[NDArray[np.float64]] | None,
-    weights: NDArray[np.float64],
+    oracles: Sequence[Bools | ReferenceGraph],
+    costs: Sequence[Floats] | None,
+    weights: Floats,
     *,
     threads: int = 1,
-) -> tuple[float, NDArray[np.float64]]:
+) -> tuple[float, Floats]:
     """Return the negative mean log-probability of oracles, with costs of the others.
 
     Costs are added to model scores (Gimpel & Smith 2010). Oracles have no cost.
@@ -133,12 +133,12 @@ def softmax_margin(
 
 def risk(
     graphs: Sequence[ScoredGraph],
-    weights: NDArray[np.float64],
+    weights: Floats,
     gains: LinearBleu,
     *,
     temperature: float = 0.0,
     threads: int = 1,
-) -> tuple[float, NDArray[np.float64]]:
+) -> tuple[float, Floats]:
     """Return the mean expected error by linear BLEU minus entropy, and its gradient.
 
     The error is that of the survey's equations 24 and 52. The gradient is float64 ``[n_columns]``.
@@ -164,12 +164,8 @@ def risk(
 
 
 def xbleu(
-    graphs: Sequence[ScoredGraph],
-    weights: NDArray[np.float64],
-    *,
-    temperature: float = 0.0,
-    threads: int = 1,
-) -> tuple[float, NDArray[np.float64]]:
+    graphs: Sequence[ScoredGraph], weights: Floats, *, temperature: float = 0.0, threads: int = 1
+) -> tuple[float, Floats]:
     """Return BLEU of expected statistics plus entropy, to maximize, and its gradient.
 
     The objective is that of Rosti et al. (2010, 2011). Expected n-gram counts are summed over
@@ -188,7 +184,7 @@ def xbleu(
         gradient are 0.
     """
 
-    def statistics(sentence: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    def statistics(sentence: int) -> tuple[Floats, Bools]:
         graph = graphs[sentence]
         found = graph.posterior(graph.graph.edge_scores(weights))
         counts = expected_counts(graph.split, found)
@@ -228,8 +224,8 @@ def xbleu(
 
 
 def _oracle_posterior(
-    split: SplitGraph, oracles: NDArray[np.bool_] | ReferenceGraph, scores: NDArray[np.float64]
-) -> tuple[float, NDArray[np.float64]]:
+    split: SplitGraph, oracles: Bools | ReferenceGraph, scores: Floats
+) -> tuple[float, Floats]:
     """Return the log sum over oracles, and their expected uses of the split's edges."""
     if isinstance(oracles, ReferenceGraph):
         found = posterior(oracles, scores[oracles.origins])
@@ -239,9 +235,7 @@ def _oracle_posterior(
     return found.log_partition, found.edges
 
 
-def _average(
-    graph: ScoredGraph, found: Posterior, values: NDArray[np.float64]
-) -> tuple[float, NDArray[np.float64]]:
+def _average(graph: ScoredGraph, found: Posterior, values: Floats) -> tuple[float, Floats]:
     """Return an average of the split graph and derivatives by original edge scores."""
     value, change = expectation_and_gradient(graph.split, found, values)
     return value, graph.split.on_graph(change, graph.graph.n_edges)
@@ -256,7 +250,7 @@ def _count_sentences(graphs: Sequence[object], oracles: Sequence[object]) -> int
 
 def _mean_objective(
     part: Callable[[int], _Slope], n_sentences: int, n_columns: int, threads: int
-) -> tuple[float, NDArray[np.float64]]:
+) -> tuple[float, Floats]:
     """Return the mean over the sentences of values and gradients."""
     value, gradient = _sum_objective(part, n_sentences, n_columns, threads, 0.0)
     n = max(n_sentences, 1)
@@ -265,7 +259,7 @@ def _mean_objective(
 
 def _sum_objective(
     part: Callable[[int], _Slope], n_sentences: int, n_columns: int, threads: int, value: float
-) -> tuple[float, NDArray[np.float64]]:
+) -> tuple[float, Floats]:
     """Return ``value`` plus the sentences' values, and the gradient.
 
     The gradient is float64 ``[n_columns]``.

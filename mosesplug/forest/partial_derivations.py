@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats, Ints, Ints32
 from mosesplug.errors import DataError
 from mosesplug.forest.growing import sift_down
 from mosesplug.forest.viterbi import MOST_EDGES, Derivation
@@ -28,11 +28,11 @@ class Partials(NamedTuple):
         sizes: float64 ``[room]``; the number of edges of each.
     """
 
-    edges: NDArray[np.int64]
-    tails: NDArray[np.int64]
-    sides: NDArray[np.int64]
-    scores: NDArray[np.float64]
-    sizes: NDArray[np.float64]
+    edges: Ints
+    tails: Ints
+    sides: Ints
+    scores: Floats
+    sizes: Floats
 
 
 @kernel
@@ -73,7 +73,7 @@ def copy_row(partials: Partials, row: int, others: Partials, place: int) -> None
 
 
 @kernel
-def select_best_rows(values: NDArray[np.float64], beam: int) -> NDArray[np.int64]:
+def select_best_rows(values: Floats, beam: int) -> Ints:
     """Return indices of the ``beam`` highest values, ascending; the last win ties.
 
     Args:
@@ -105,9 +105,7 @@ def select_best_rows(values: NDArray[np.float64], beam: int) -> NDArray[np.int64
 
 
 @lean_kernel
-def advance_choice(
-    tails: NDArray[np.int32], first: NDArray[np.int64], chosen: NDArray[np.int64]
-) -> bool:
+def advance_choice(tails: Ints32, first: Ints, chosen: Ints) -> bool:
     """Advance to the next choice of one row per tail; return False after the last.
 
     Args:
@@ -124,7 +122,7 @@ def advance_choice(
 
 
 def extract_derivation(
-    tail_offsets: NDArray[np.int64], partials: Partials, row: int, score: float
+    tail_offsets: Ints, partials: Partials, row: int, score: float
 ) -> Derivation:
     """Return the derivation of a row of the table.
 
@@ -143,7 +141,7 @@ def extract_derivation(
 
 
 @kernel
-def _edges(tail_offsets: NDArray[np.int64], partials: Partials, row: int) -> NDArray[np.int64]:
+def _edges(tail_offsets: Ints, partials: Partials, row: int) -> Ints:
     """Return the edges of a row's derivation, depth first."""
     edges = np.empty(int(partials.sizes[row]), dtype=np.int64)
     # Every row is put on the stack once, so that it cannot grow beyond their number.

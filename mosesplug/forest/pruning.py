@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Bools, Floats, Floats32, Ints, Ints32
 from mosesplug.errors import DataError
 from mosesplug.forest.inside_outside import best_outside
 from mosesplug.forest.viterbi import inside_best, viterbi
@@ -23,7 +23,7 @@ SMALLEST = np.float32(1e-8)
 """Moses' tools treat weights up to this absolute value as 0."""
 
 
-def prune_to_edges(graph: Hypergraph, weights: NDArray[np.float32], edges: int) -> Hypergraph:
+def prune_to_edges(graph: Hypergraph, weights: Floats32, edges: int) -> Hypergraph:
     """Prune a graph to the edges of its best derivations.
 
     This follows Moses' ``kbmira --hg-prune``. Scores are in single precision, and features are
@@ -53,11 +53,7 @@ def prune_to_edges(graph: Hypergraph, weights: NDArray[np.float32], edges: int) 
     return take_subgraph(graph, kept)
 
 
-def prune_to_beam(
-    graph: Hypergraph,
-    scores: NDArray[np.float64],
-    beam: float,
-) -> Hypergraph:
+def prune_to_beam(graph: Hypergraph, scores: Floats, beam: float) -> Hypergraph:
     """Prune a graph to edges whose log-probability is within a beam of the best one's.
 
     The log-probability of an edge is that of the best derivation that uses it (max-marginal).
@@ -97,7 +93,7 @@ def sort_columns(graph: Hypergraph) -> Hypergraph:
     return replace(graph, feature_indices=read_only(indices), feature_values=read_only(values))
 
 
-def take_subgraph(graph: Hypergraph, kept: NDArray[np.bool_]) -> Hypergraph:
+def take_subgraph(graph: Hypergraph, kept: Bools) -> Hypergraph:
     """Return the graph of the kept edges, in the same order, and of their head nodes.
 
     Args:
@@ -125,25 +121,20 @@ def take_subgraph(graph: Hypergraph, kept: NDArray[np.bool_]) -> Hypergraph:
     )
 
 
-def _select_rows(
-    offsets: NDArray[np.int64], kept: NDArray[np.bool_]
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def _select_rows(offsets: Ints, kept: Bools) -> tuple[Ints, Bools]:
     """Return the offsets of the kept rows and the mask of their entries."""
     sizes = np.diff(offsets)
     return _offsets(sizes[kept]), np.repeat(kept, sizes)
 
 
-def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def _offsets(sizes: Ints) -> Ints:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 @kernel
 def score_in_single_precision(
-    indptr: NDArray[np.int64],
-    columns: NDArray[np.int32],
-    values: NDArray[np.float32],
-    weights: NDArray[np.float32],
-) -> NDArray[np.float32]:
+    indptr: Ints, columns: Ints32, values: Floats32, weights: Floats32
+) -> Floats32:
     """Return ``w . h`` of every edge, summed in single precision.
 
     The sums are in the order of the features.
@@ -169,9 +160,7 @@ def score_in_single_precision(
 
 
 @kernel
-def _sort(
-    indptr: NDArray[np.int64], indices: NDArray[np.int32], values: NDArray[np.float32]
-) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+def _sort(indptr: Ints, indices: Ints32, values: Floats32) -> tuple[Ints32, Floats32]:
     """Sort the features of each edge by insertion, since an edge has few features.
 
     Most edges have the columns of the edge before, and so the same order.
@@ -202,11 +191,8 @@ def _sort(
 
 @kernel
 def score_best_through_edges(
-    edge_offsets: NDArray[np.int64],
-    tail_offsets: NDArray[np.int64],
-    tails: NDArray[np.int32],
-    scores: NDArray[np.float32],
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    edge_offsets: Ints, tail_offsets: Ints, tails: Ints32, scores: Floats32
+) -> tuple[Floats32, Floats32]:
     """Return the best derivation's score through each edge, and nodes' inside scores.
 
     Args:
@@ -246,12 +232,12 @@ def score_best_through_edges(
 
 @kernel
 def _complete(
-    edge_offsets: NDArray[np.int64],
-    tail_offsets: NDArray[np.int64],
-    tails: NDArray[np.int32],
-    scores: NDArray[np.float32] | NDArray[np.float64],
-    inside: NDArray[np.float32] | NDArray[np.float64],
-    kept: NDArray[np.bool_],
+    edge_offsets: Ints,
+    tail_offsets: Ints,
+    tails: Ints32,
+    scores: Floats32 | Floats,
+    inside: Floats32 | Floats,
+    kept: Bools,
 ) -> None:
     """Keep an edge into the goal and each tail of kept edges; ``kept`` is an output.
 
@@ -280,13 +266,13 @@ def _complete(
 
 @kernel
 def score_through_edges(
-    edge_offsets: NDArray[np.int64],
-    tail_offsets: NDArray[np.int64],
-    tails: NDArray[np.int32],
-    scores: NDArray[np.float64],
-    inside: NDArray[np.float64],
-    outside: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    edge_offsets: Ints,
+    tail_offsets: Ints,
+    tails: Ints32,
+    scores: Floats,
+    inside: Floats,
+    outside: Floats,
+) -> Floats:
     """Return the inside plus outside score of each edge, float64 ``[n_edges]``."""
     through = np.empty(len(scores))
     for node in range(len(edge_offsets) - 1):
@@ -299,11 +285,7 @@ def score_through_edges(
 
 @kernel
 def _connect(
-    edge_offsets: NDArray[np.int64],
-    tail_offsets: NDArray[np.int64],
-    tails: NDArray[np.int32],
-    above: NDArray[np.int64],
-    kept: NDArray[np.bool_],
+    edge_offsets: Ints, tail_offsets: Ints, tails: Ints32, above: Ints, kept: Bools
 ) -> None:
     """Keep edges that connect kept edges' heads to the goal; ``kept`` is an output.
 

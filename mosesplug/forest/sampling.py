@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats, Ints, Ints32
 from mosesplug.errors import DataError
 from mosesplug.forest.inside_outside import log_inside
 from mosesplug.forest.k_best import Derivations, translations
@@ -31,16 +31,11 @@ class TranslationCounts:
     """
 
     derivations: Derivations
-    counts: NDArray[np.int64]
+    counts: Ints
 
 
 def sample_derivations(
-    graph: Hypergraph,
-    scores: NDArray[np.float64],
-    n: int,
-    rng: np.random.Generator,
-    *,
-    scale: float = 1.0,
+    graph: Hypergraph, scores: Floats, n: int, rng: np.random.Generator, *, scale: float = 1.0
 ) -> Derivations:
     """Draw independent derivations and return them in the order of the draws.
 
@@ -92,14 +87,14 @@ def count_translations(graph: Hypergraph, drawn: Derivations) -> TranslationCoun
 
 @kernel
 def _draw(
-    edge_offsets: NDArray[np.int64],
-    tail_offsets: NDArray[np.int64],
-    tails: NDArray[np.int32],
-    scores: NDArray[np.float64],
-    shares: NDArray[np.float64],
+    edge_offsets: Ints,
+    tail_offsets: Ints,
+    tails: Ints32,
+    scores: Floats,
+    shares: Floats,
     n: int,
     rng: np.random.Generator,
-) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[Floats, Ints, Ints]:
     """Return scores, offsets and edges of the draws; no scores if one is too large."""
     sums = np.zeros(n)
     offsets = np.zeros(n + 1, dtype=np.int64)

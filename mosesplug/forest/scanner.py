@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formats.decimals import parse_numbers
 from formats.graphs.any_graph import Scan
 from formats.graphs.hypergraph import TAIL, HypergraphFile
 from formats.nbest.entry import FLOAT32_LIMIT
 from formats.words import Bytes, Positions, Words, view_words
+from mosesplug.arrays import Floats32, Ints32
 from mosesplug.kernels import lean_kernel
 from mosesplug.tokens import (
     REFUSED,
@@ -69,15 +69,15 @@ class _Arrays(NamedTuple):
 
     edge_offsets: Positions
     tail_offsets: Positions
-    tails: NDArray[np.int32]
+    tails: Ints32
     target_offsets: Positions
-    targets: NDArray[np.int32]
+    targets: Ints32
     feature_indptr: Positions
-    feature_indices: NDArray[np.int32]
-    feature_values: NDArray[np.float32]
-    covered: NDArray[np.int32]
+    feature_indices: Ints32
+    feature_values: Floats32
+    covered: Ints32
     odd: Positions
-    following: NDArray[np.int32]
+    following: Ints32
     owners: Positions
 
     @classmethod
@@ -226,13 +226,7 @@ def _scan_target(
 
 @lean_kernel
 def _scan_features(
-    text: Bytes,
-    chunks: Words,
-    start: int,
-    arrays: _Arrays,
-    names: Names,
-    edge: int,
-    n_odd: int,
+    text: Bytes, chunks: Words, start: int, arrays: _Arrays, names: Names, edge: int, n_odd: int
 ) -> tuple[int, int]:
     """Write the features of an edge.
 

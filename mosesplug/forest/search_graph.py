@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats, Floats32, Ints, Ints32
 from mosesplug.forest.ngrams.reference_ngrams import BOUNDARIES, NgramTree, ReferenceNgramTree
 from mosesplug.forest.pruning import sort_columns
 from mosesplug.hypergraph import Hypergraph
@@ -27,15 +28,15 @@ class SearchGraph(NamedTuple):
         tree: the n-grams of the references.
     """
 
-    edge_offsets: NDArray[np.int64]
-    tail_offsets: NDArray[np.int64]
-    tails: NDArray[np.int32]
-    target_offsets: NDArray[np.int64]
-    targets: NDArray[np.int32]
-    indptr: NDArray[np.int64]
-    columns: NDArray[np.int32]
-    values: NDArray[np.float32]
-    covered: NDArray[np.int32]
+    edge_offsets: Ints
+    tail_offsets: Ints
+    tails: Ints32
+    target_offsets: Ints
+    targets: Ints32
+    indptr: Ints
+    columns: Ints32
+    values: Floats32
+    covered: Ints32
     tree: NgramTree
 
 
@@ -71,15 +72,15 @@ class SentenceGraph(NamedTuple):
         values: float32; the feature values of these edges.
     """
 
-    edge_offsets: NDArray[np.int64]
-    tail_offsets: NDArray[np.int64]
-    tails: NDArray[np.int32]
-    target_offsets: NDArray[np.int64]
-    targets: NDArray[np.int32]
-    columns: NDArray[np.int32]
-    entry_offsets: NDArray[np.int64]
-    entries: NDArray[np.int32]
-    values: NDArray[np.float32]
+    edge_offsets: Ints
+    tail_offsets: Ints
+    tails: Ints32
+    target_offsets: Ints
+    targets: Ints32
+    columns: Ints32
+    entry_offsets: Ints
+    entries: Ints32
+    values: Floats32
 
 
 def sentence_graph(graph: Hypergraph) -> SentenceGraph:
@@ -110,7 +111,7 @@ def _copy(array: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
 
 
 @kernel
-def score_edges(graph: SentenceGraph, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def score_edges(graph: SentenceGraph, weights: Floats) -> Floats:
     """Return ``w . h`` of every edge from weights of columns, float64 ``[n_edges]``."""
     scores = np.zeros(len(graph.tail_offsets) - 1)
     for column in range(len(weights)):

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.graphs.hypergraph import TAIL
+from mosesplug.arrays import Ints, Ints32
 from mosesplug.forest.growing import Number, double_length
 from mosesplug.kernels import kernel
 from mosesplug.metrics.protocol import Metric, PreparedReferences
@@ -46,7 +47,7 @@ class Translations:
         self._statistics = np.empty((16, metric.n_statistics), dtype=np.int32)
         self._lock = threading.Lock()
 
-    def statistics(self, words: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
+    def statistics(self, words: Ints32, offsets: Ints) -> Ints32:
         """Return the sufficient statistics of translations, int32 ``[n, n_statistics]``.
 
         Args:
@@ -87,11 +88,7 @@ class Translations:
 
 @kernel
 def append_words(
-    target_offsets: NDArray[np.int64],
-    targets: NDArray[np.int32],
-    edges: NDArray[np.int64],
-    words: NDArray[Number],
-    top: int,
+    target_offsets: Ints, targets: Ints32, edges: Ints, words: NDArray[Number], top: int
 ) -> tuple[NDArray[Number], int]:
     """Append the translation of a derivation to ``words[:top]``.
 

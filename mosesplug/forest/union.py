@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.graphs.hypergraph import TAIL
+from mosesplug.arrays import Ints
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import read_only
 
@@ -56,7 +57,7 @@ def unite_graphs(graphs: Sequence[Hypergraph]) -> Hypergraph:
     )
 
 
-def _offsets(sizes: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+def _offsets(sizes: Sequence[Ints]) -> Ints:
     return read_only(np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64))
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats, Ints, Ints32
 from mosesplug.errors import DataError
 from mosesplug.forest.inside_outside import GraphEdges
 from mosesplug.kernels import kernel, read_only
@@ -29,10 +29,10 @@ class Derivation:
     """
 
     score: float
-    edges: NDArray[np.int64]
+    edges: Ints
 
 
-def viterbi(graph: GraphEdges, scores: NDArray[np.float64]) -> Derivation:
+def viterbi(graph: GraphEdges, scores: Floats) -> Derivation:
     """Return the best derivation; of tied edges, the later one wins, as in Moses.
 
     Args:
@@ -53,11 +53,8 @@ def viterbi(graph: GraphEdges, scores: NDArray[np.float64]) -> Derivation:
 
 @kernel
 def inside_best(
-    edge_offsets: NDArray[np.int64],
-    tail_offsets: NDArray[np.int64],
-    tails: NDArray[np.int32],
-    scores: NDArray[np.float64],
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    edge_offsets: Ints, tail_offsets: Ints, tails: Ints32, scores: Floats
+) -> tuple[Ints, Floats, Floats]:
     """Find each node's best edge, its score and its derivation's number of edges.
 
     The edge is -1 if the node has no derivation.
@@ -83,12 +80,7 @@ def inside_best(
 
 
 @kernel
-def derivation_edges(
-    tail_offsets: NDArray[np.int64],
-    tails: NDArray[np.int32],
-    best: NDArray[np.int64],
-    size: int,
-) -> NDArray[np.int64]:
+def derivation_edges(tail_offsets: Ints, tails: Ints32, best: Ints, size: int) -> Ints:
     """Return the edges of the goal's best derivation, depth first.
 
     Args:

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats, Ints
 from mosesplug.kernels import kernel
 from mosesplug.optimizers.line_search.lists import LineSpace
 from mosesplug.optimizers.lists.arrangement import add_scores, longest_sentence
 
-Vector = NDArray[np.float64]
+Vector = Floats
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class PointDecoder:
 
 @kernel
 def _decode_at(
-    offsets: NDArray[np.int64],
+    offsets: Ints,
     slopes: NDArray[Any],
     base: Vector,
     points: Vector,

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats
 from mosesplug.extras.optimizers.decoding import PointDecoder
 from mosesplug.extras.optimizers.simplex import (
     SimplexResult,
@@ -88,7 +88,7 @@ class NelderMeadOptions:
 
 def nelder_mead(
     problem: Problem,
-    initial: NDArray[np.float64],
+    initial: Floats,
     rng: np.random.Generator,
     options: NelderMeadOptions,
     progress: Progress,
@@ -121,7 +121,7 @@ def nelder_mead(
     ]
     decoder, scored = PointDecoder(space, problem.threads), 0
 
-    def scorer(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    def scorer(points: Floats) -> Floats:
         nonlocal scored
         scored += len(points)
         progress(scored, options.evaluations * len(starts), "points")

@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Bools, Floats, Ints
 from mosesplug.errors import OptimizerError
 from mosesplug.kernels import kernel
 from mosesplug.metrics.interpolated import InterpolatedMetric
@@ -40,8 +40,6 @@ from mosesplug.optimizers.problem import (
 )
 from mosesplug.optimizers.registry import Algorithm
 from mosesplug.options import Opt
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -166,7 +164,7 @@ def pareto(
     return Solution(found[best], totals[best], history)
 
 
-def _rank_by_front(offsets: NDArray[np.int64], fronts: NDArray[np.bool_], gains: Floats) -> Floats:
+def _rank_by_front(offsets: Ints, fronts: Bools, gains: Floats) -> Floats:
     """Return numbers that rank Pareto-optimal hypotheses of a list above the others.
 
     In pairs of one of each, their difference grows with that of the gains.
@@ -196,7 +194,7 @@ def _parts(problem: Problem) -> list[Problem]:
     ]
 
 
-def pareto_fronts(offsets: NDArray[np.int64], scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+def pareto_fronts(offsets: Ints, scores: Floats) -> Bools:
     """Return the hypotheses on the Pareto front of their list, bool ``[n_hyps]``.
 
     A hypothesis *dominates* another if no metric scores it lower and some metric scores it higher;
@@ -220,12 +218,7 @@ def pareto_fronts(offsets: NDArray[np.int64], scores: NDArray[np.float64]) -> ND
 
 
 @kernel
-def _mark(
-    offsets: NDArray[np.int64],
-    order: NDArray[np.int64],
-    scores: NDArray[np.float64],
-    found: NDArray[np.bool_],
-) -> None:
+def _mark(offsets: Ints, order: Ints, scores: Floats, found: Bools) -> None:
     """Visit each list, best first, and mark what no marked one dominates.
 
     Args:

@@ -22,11 +22,11 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats
 from mosesplug.optimizers.bounds import Bounds
 
-Vector = NDArray[np.float64]
+Vector = Floats
 Result = TypeVar("Result")
 
 Scorer = Callable[[Vector], Vector]

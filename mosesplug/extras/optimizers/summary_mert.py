@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.optimizers.batch.mert.mert import MERT
 from mosesplug.optimizers.batch.mert.options import MertOptions
@@ -30,8 +30,6 @@ from mosesplug.optimizers.problem import (
 )
 from mosesplug.optimizers.registry import Algorithm, algorithm
 from mosesplug.options import Opt
-
-Floats = NDArray[np.float64]
 
 Grouping = Literal["first", "last", "one", "pattern"]
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats
 from mosesplug.errors import UsageError
 from mosesplug.extras.optimizers.decoding import PointDecoder
 from mosesplug.optimizers.batch.fits import choose_best, make_solution, starting_points
@@ -32,7 +32,7 @@ from mosesplug.optimizers.problem import (
 from mosesplug.optimizers.registry import Algorithm
 from mosesplug.options import Opt
 
-Vector = NDArray[np.float64]
+Vector = Floats
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from threading import Lock
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Bools, Floats
 from mosesplug.candidates import Objective, Surface
 from mosesplug.errors import UsageError
 from mosesplug.optimizers.batch.expected import objectives
@@ -42,7 +42,7 @@ from mosesplug.optimizers.registry import Algorithm
 from mosesplug.options import Opt
 from mosesplug.tuning_set import TuningSet
 
-Vector = NDArray[np.float64]
+Vector = Floats
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class _Task:
 
     lines: DirectionSpace
     objective: Objective
-    active: NDArray[np.bool_]
+    active: Bools
     deviations: Vector
     regularizer: Regularizer
     options: XbleuMertOptions

@@ -7,8 +7,8 @@ words; only the first words of a phrase depend on the words before it.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Bools, Floats, Ints, Ints32
 from mosesplug.extras.phrase_decoder.model import Model
 
 
@@ -19,7 +19,7 @@ class Boundary:
         pairs: int64 ``[n_options]``; the phrase pairs of a sentence.
     """
 
-    def __init__(self, model: Model, pairs: NDArray[np.int64]) -> None:
+    def __init__(self, model: Model, pairs: Ints) -> None:
         self.language_model = model.language_model
         self.own_state = model.end_state[pairs]
         self.beginnings, beginning = np.unique(
@@ -31,12 +31,8 @@ class Boundary:
         self.after = np.zeros((0, len(self.beginnings)), dtype=np.int32)
 
     def extend(
-        self,
-        states: NDArray[np.int32],
-        hypothesis: NDArray[np.int64],
-        option: NDArray[np.int64],
-        final: NDArray[np.bool_],
-    ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+        self, states: Ints32, hypothesis: Ints, option: Ints, final: Bools
+    ) -> tuple[Floats, Ints32]:
         """Score each option's first words after a state, and return the next state.
 
         Args:
@@ -67,7 +63,7 @@ class Boundary:
             state[ends] = after[inverse]
         return score, state
 
-    def _rows(self, states: NDArray[np.int32]) -> NDArray[np.int64]:
+    def _rows(self, states: Ints32) -> Ints:
         """Return the table row of each state; rows of new states are empty (NaN)."""
         rows = [self.rows.setdefault(state, len(self.rows)) for state in states.tolist()]
         lacking = len(self.rows) - len(self.score)
@@ -78,7 +74,7 @@ class Boundary:
             self.after = np.concatenate([self.after, np.zeros(new.shape, dtype=np.int32)])
         return np.array(rows, dtype=np.int64)
 
-    def _fill(self, row: NDArray[np.int64], column: NDArray[np.int64]) -> None:
+    def _fill(self, row: Ints, column: Ints) -> None:
         """Compute cells of the table; a cell may be listed more than once."""
         wanted = np.zeros(self.score.shape, dtype=np.bool_)
         wanted[row, column] = True

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats, Ints
 from mosesplug.errors import DataError
 from mosesplug.extras.phrase_decoder.model import Model
 
@@ -32,12 +32,12 @@ class Options:
         counts: int64 ``[n_spans]``; number of phrase pairs of each span.
     """
 
-    start: NDArray[np.int64]
-    end: NDArray[np.int64]
-    first: NDArray[np.int64]
-    pairs: NDArray[np.int64]
-    width: NDArray[np.int64]
-    counts: NDArray[np.int64]
+    start: Ints
+    end: Ints
+    first: Ints
+    pairs: Ints
+    width: Ints
+    counts: Ints
 
 
 def find_phrase_pairs(model: Model, words: Sequence[bytes]) -> Options:
@@ -135,7 +135,7 @@ class Coverages:
             start += run + run_covered
         return total + self.future[start][self.length]
 
-    def after(self, coverages: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def after(self, coverages: Ints) -> tuple[Ints, Floats]:
         """Return the coverage after each span, and the estimate of its untranslated words.
 
         Returns int64 and float64 ``[len(coverages), n_spans]``; the coverage is -1 if the span

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from mosesplug.arrays import Ints, Ints32
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 """2**64 divided by the golden ratio: Fibonacci hashing (Knuth, volume 3, section 6.4)."""
@@ -15,12 +16,12 @@ MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 class IntegerMap:
     """Maps non-negative int64 keys to int32 values; linear probing, at most half full."""
 
-    keys: NDArray[np.int64]
-    values: NDArray[np.int32]
+    keys: Ints
+    values: Ints32
     shift: np.uint64
 
     @classmethod
-    def of(cls, keys: NDArray[np.int64], values: NDArray[np.int32]) -> IntegerMap:
+    def of(cls, keys: Ints, values: Ints32) -> IntegerMap:
         """Build a map from ``keys[i]`` to ``values[i]``; keys are distinct."""
         bits = max(4, int(2 * len(keys)).bit_length())
         table = cls(
@@ -39,7 +40,7 @@ class IntegerMap:
             rows, slots = rows[~placed], (slots[~placed] + 1) & ((1 << bits) - 1)
         return table
 
-    def find(self, keys: NDArray[np.int64]) -> NDArray[np.int32]:
+    def find(self, keys: Ints) -> Ints32:
         """Return the value of each key, int32 ``[len(keys)]``; -1 if missing."""
         slots = self._slots(keys)
         found = self.keys[slots]
@@ -54,5 +55,5 @@ class IntegerMap:
             pending, slots = pending[again], slots[again]
         return values
 
-    def _slots(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _slots(self, keys: Ints) -> Ints:
         return ((keys.view(np.uint64) * MULTIPLIER) >> self.shift).astype(np.int64)

@@ -15,10 +15,10 @@ from itertools import islice, pairwise
 from os import PathLike, fspath
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formats.errors import FormatError
 from formats.text import open_text
+from mosesplug.arrays import Bools, Floats, Ints, Ints32
 from mosesplug.extras.phrase_decoder.hashing import IntegerMap
 
 LOG_10 = math.log(10.0)
@@ -49,23 +49,21 @@ class LanguageModel:
 
     order: int
     vocabulary: dict[bytes, int]
-    log_probability: NDArray[np.float64]
-    backoff: NDArray[np.float64]
-    suffix: NDArray[np.int32]
-    state: NDArray[np.int32]
+    log_probability: Floats
+    backoff: Floats
+    suffix: Ints32
+    state: Ints32
     children: IntegerMap
     start_state: int
     end_word: int
 
-    def words(self, tokens: list[bytes]) -> NDArray[np.int32]:
+    def words(self, tokens: list[bytes]) -> Ints32:
         """Return the ids of the tokens; 0 for unknown words."""
         return np.fromiter(
             (self.vocabulary.get(token, 0) for token in tokens), np.int32, len(tokens)
         )
 
-    def advance(
-        self, states: NDArray[np.int32], words: NDArray[np.int32]
-    ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    def advance(self, states: Ints32, words: Ints32) -> tuple[Floats, Ints32]:
         """Return the log probability of each word in its state, and the next state.
 
         Args:
@@ -78,9 +76,7 @@ class LanguageModel:
         nodes, backoffs = self._longest_match(states, words)
         return self.log_probability[nodes] + backoffs, self.state[nodes]
 
-    def _longest_match(
-        self, contexts: NDArray[np.int32], words: NDArray[np.int32]
-    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    def _longest_match(self, contexts: Ints32, words: Ints32) -> tuple[Ints32, Floats]:
         """Return the longest known n-gram of context and word, and its backoff weight."""
         nodes = 1 + words
         backoffs = np.zeros(len(words))
@@ -98,13 +94,11 @@ class LanguageModel:
             pending, contexts = pending[deeper], contexts[deeper]
         return nodes, backoffs
 
-    def child(self, contexts: NDArray[np.int32], words: NDArray[np.int32]) -> NDArray[np.int32]:
+    def child(self, contexts: Ints32, words: Ints32) -> Ints32:
         """Return the nodes of non-empty contexts plus words, int32 ``[m]``; -1 if unknown."""
         return self.children.find(contexts.astype(np.int64) * len(self.vocabulary) + words)
 
-    def phrase_scores(
-        self, words: NDArray[np.int32], offsets: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int32]]:
+    def phrase_scores(self, words: Ints32, offsets: Ints) -> tuple[Floats, Floats, Ints32]:
         """Score phrases without context.
 
         Args:
@@ -134,9 +128,9 @@ class LanguageModel:
 class _Rows:
     """N-grams of one order: words int32 ``[n, order]``, log10 values float64 ``[n]``."""
 
-    words: NDArray[np.int32]
-    log_probability: NDArray[np.float64]
-    backoff: NDArray[np.float64]
+    words: Ints32
+    log_probability: Floats
+    backoff: Floats
     first_line: int
 
 
@@ -252,7 +246,7 @@ def _section_start(path: str, lines: Iterator[tuple[int, bytes]], order: int) ->
 
 def _parse_rows(
     rows: list[list[bytes]], order: int, vocabulary: dict[bytes, int]
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+) -> tuple[Ints32, Floats]:
     """Parse words, int32 ``[n, order]``, and their values, float64 ``[n, 2]``.
 
     The values are the log10 probability and the backoff weight.
@@ -316,7 +310,7 @@ def _build(path: str, sections: list[_Rows], vocabulary: dict[bytes, int]) -> La
     log_probability[unigrams] = sections[0].log_probability * LOG_10
     backoff[unigrams] = sections[0].backoff * LOG_10
 
-    keys: list[NDArray[np.int64]] = []
+    keys: list[Ints] = []
     has_children = np.zeros(n_nodes, dtype=np.bool_)
     model = LanguageModel(
         order=len(sections),
@@ -360,7 +354,7 @@ def _with_children(model: LanguageModel, children: IntegerMap) -> LanguageModel:
     return LanguageModel(**{**vars(model), "children": children})
 
 
-def _check_duplicates(path: str, keys: NDArray[np.int64], order: int, first_line: int) -> None:
+def _check_duplicates(path: str, keys: Ints, order: int, first_line: int) -> None:
     by_key = np.argsort(keys, kind="stable")
     again = np.flatnonzero(np.diff(keys[by_key]) == 0)
     if len(again):
@@ -368,7 +362,7 @@ def _check_duplicates(path: str, keys: NDArray[np.int64], order: int, first_line
         raise FormatError(f"this {order}-gram is listed twice", path=path, line=line)
 
 
-def _link_states(first: list[int], model: LanguageModel, has_children: NDArray[np.bool_]) -> None:
+def _link_states(first: list[int], model: LanguageModel, has_children: Bools) -> None:
     """Fill ``model.state``.
 
     A node without backoff weight and children has the state of its suffix.

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats, Ints, Ints32
 from mosesplug.errors import DataError
 from mosesplug.extras.phrase_decoder.language_model import LanguageModel, read_arpa
 from mosesplug.extras.phrase_decoder.model_file import (
@@ -61,19 +61,19 @@ class Model:
 
     features: ModelFeatures
     language_model: LanguageModel
-    options: dict[bytes, NDArray[np.int64]]
+    options: dict[bytes, Ints]
     longest: int
     surface: list[bytes]
-    target_words: NDArray[np.int32]
-    target_offsets: NDArray[np.int64]
-    first_words: NDArray[np.int32]
-    end_state: NDArray[np.int32]
-    values: NDArray[np.float64]
-    score: NDArray[np.float64]
-    estimate: NDArray[np.float64]
-    reordering: NDArray[np.float64]
-    turn_score: NDArray[np.float64]
-    forward_class: NDArray[np.int32]
+    target_words: Ints32
+    target_offsets: Ints
+    first_words: Ints32
+    end_state: Ints32
+    values: Floats
+    score: Floats
+    estimate: Floats
+    reordering: Floats
+    turn_score: Floats
+    forward_class: Ints32
 
     def target(self, pair: int) -> list[bytes]:
         """Return the target words of a phrase pair."""
@@ -207,9 +207,7 @@ def _feature(features: ModelFeatures, kind: str) -> Feature:
     return feature
 
 
-def _surface(
-    pairs: Sequence[PhrasePair],
-) -> tuple[list[bytes], NDArray[np.int32], NDArray[np.int64]]:
+def _surface(pairs: Sequence[PhrasePair]) -> tuple[list[bytes], Ints32, Ints]:
     """Return the distinct target words, phrases as word positions, and phrase offsets."""
     numbers: dict[bytes, int] = {}
     flat: list[int] = []
@@ -221,12 +219,8 @@ def _surface(
 
 
 def _values(
-    features: ModelFeatures,
-    pairs: Sequence[PhrasePair],
-    n_known: int,
-    lengths: NDArray[np.int64],
-    inner: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    features: ModelFeatures, pairs: Sequence[PhrasePair], n_known: int, lengths: Ints, inner: Floats
+) -> Floats:
     """Return values of features of a pair alone; pairs from ``n_known`` on copy words."""
     values = np.zeros((len(pairs), len(features.weights)))
     for feature in features.features:
@@ -245,9 +239,7 @@ def _values(
     return values
 
 
-def _best_options(
-    pairs: Sequence[PhrasePair], estimate: NDArray[np.float64], limit: int
-) -> dict[bytes, NDArray[np.int64]]:
+def _best_options(pairs: Sequence[PhrasePair], estimate: Floats, limit: int) -> dict[bytes, Ints]:
     """Return the best ``limit`` pairs (0: all) of each source phrase.
 
     Ties are in file order.
@@ -264,8 +256,8 @@ def _best_options(
 
 
 def _reordering(
-    tables: Tables, pairs: Sequence[PhrasePair], options: dict[bytes, NDArray[np.int64]]
-) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    tables: Tables, pairs: Sequence[PhrasePair], options: dict[bytes, Ints]
+) -> tuple[Floats, Ints32]:
     """Return the reordering scores, and the class of each pair's forward scores."""
     scores = np.zeros((len(pairs), N_REORDERING))
     classes = np.zeros(len(pairs), dtype=np.int32)
@@ -281,9 +273,7 @@ def _reordering(
     return scores, classes
 
 
-def _first_words(
-    words: NDArray[np.int32], offsets: NDArray[np.int64], width: int
-) -> NDArray[np.int32]:
+def _first_words(words: Ints32, offsets: Ints, width: int) -> Ints32:
     """Return each phrase's first words, int32 ``[n_pairs, width]``, padded with -1."""
     positions = offsets[:-1, None] + np.arange(width)
     inside = positions < offsets[1:, None]

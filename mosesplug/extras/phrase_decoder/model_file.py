@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formats.errors import FormatError
 from formats.moses.ini import FeatureLine, MosesIni
 from formats.moses.ini_features import FALSE_WORDS
 from formats.weights.files import parse_weight_overwrite
+from mosesplug.arrays import Floats
 from mosesplug.errors import DataError, UsageError
 from mosesplug.extras.phrase_decoder.settings import TRUE_WORDS
 
@@ -91,14 +91,14 @@ class ModelFeatures:
     """
 
     features: tuple[Feature, ...]
-    weights: NDArray[np.float64]
+    weights: Floats
     path: str
 
     def of_kind(self, kind: str) -> Feature | None:
         """Return the feature of that kind, if the model has one."""
         return next((feature for feature in self.features if feature.kind == kind), None)
 
-    def weights_of(self, kind: str, width: int = 1) -> NDArray[np.float64]:
+    def weights_of(self, kind: str, width: int = 1) -> Floats:
         """Return a feature's weights, float64; zeros ``[width]`` without the feature."""
         feature = self.of_kind(kind)
         if feature is None:
@@ -224,7 +224,7 @@ def _overwritten(
 
 def _weight_vector(
     path: str, features: list[Feature], weights: dict[str, tuple[float, ...]]
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the weights of all values in the order of the features."""
     vector: list[float] = []
     unused = dict(weights)

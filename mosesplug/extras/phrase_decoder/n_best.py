@@ -15,8 +15,8 @@ from heapq import heapify, heappop, heappush
 from itertools import islice
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats
 from mosesplug.extras.phrase_decoder.search_graph import PhraseGraph
 
 
@@ -30,7 +30,7 @@ class PhraseDerivation:
     """
 
     words: list[bytes]
-    values: NDArray[np.float64]
+    values: Floats
     score: float
     edges: list[int]
 
@@ -59,7 +59,7 @@ def find_best_derivations(
     return derivations
 
 
-def _values(graph: PhraseGraph, paths: list[list[int]]) -> NDArray[np.float64]:
+def _values(graph: PhraseGraph, paths: list[list[int]]) -> Floats:
     """Return the feature values of paths, float64 ``[len(paths), n_values]``."""
     if not all(paths):
         # Only an empty sentence has a path without edges, and this is its only path.
@@ -67,7 +67,7 @@ def _values(graph: PhraseGraph, paths: list[list[int]]) -> NDArray[np.float64]:
     edges, rows = np.unique(np.concatenate(paths), return_inverse=True)
     lengths = np.array([len(path) for path in paths])
     values = graph.edge_values(edges)[rows]
-    sums: NDArray[np.float64] = np.add.reduceat(values, np.cumsum(lengths) - lengths)
+    sums: Floats = np.add.reduceat(values, np.cumsum(lengths) - lengths)
     return sums
 
 

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Bools, Floats, Ints, Ints32
 from mosesplug.extras.phrase_decoder.boundary import Boundary
 from mosesplug.extras.phrase_decoder.coverage import Coverages, find_phrase_pairs
 from mosesplug.extras.phrase_decoder.model import Model
@@ -48,17 +48,17 @@ class Limits:
 class _Expansions:
     """Columns of candidate hypotheses; ``total`` is score plus estimate."""
 
-    total: NDArray[np.float64]
-    tail: NDArray[np.int64]
-    option: NDArray[np.int64]
-    span: NDArray[np.int64]
-    coverage: NDArray[np.int64]
-    state: NDArray[np.int32]
-    language_model: NDArray[np.float64]
-    jump: NDArray[np.int64]
-    orientation: NDArray[np.int64]
+    total: Floats
+    tail: Ints
+    option: Ints
+    span: Ints
+    coverage: Ints
+    state: Ints32
+    language_model: Floats
+    jump: Ints
+    orientation: Ints
 
-    def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> _Expansions:
+    def take(self, rows: Ints | Bools) -> _Expansions:
         return _Expansions(*(column[rows] for column in vars(self).values()))
 
 
@@ -67,21 +67,21 @@ class _Edges:
     """Edges into the nodes of one stack; ``score`` is that of the best path over each."""
 
     found: _Expansions
-    head: NDArray[np.int64]
-    score: NDArray[np.float64]
+    head: Ints
+    score: Floats
 
 
 @dataclass(frozen=True)
 class _Stack:
     """The nodes of one stack, best first."""
 
-    node: NDArray[np.int64]
-    score: NDArray[np.float64]
-    coverage: NDArray[np.int64]
-    state: NDArray[np.int32]
-    pair: NDArray[np.int64]
-    start: NDArray[np.int64]
-    end: NDArray[np.int64]
+    node: Ints
+    score: Floats
+    coverage: Ints
+    state: Ints32
+    pair: Ints
+    start: Ints
+    end: Ints
 
 
 def search(model: Model, words: Sequence[bytes], limits: Limits) -> PhraseGraph:
@@ -213,7 +213,7 @@ class _Search:
         kept = kept[np.argsort(rank[group[kept]], kind="stable")]
         return self._add(found.take(heads[ranked[:size]]), found.take(kept), rank[group[kept]])
 
-    def _recombine(self, found: _Expansions) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _recombine(self, found: _Expansions) -> tuple[Ints, Ints]:
         """Return the order by node, best first within a node, and the node of each row."""
         classes = self.model.forward_class[self.options.pairs[found.option]].astype(np.int64)
         if self.model.features.of_kind("LexicalReordering") is None:
@@ -230,7 +230,7 @@ class _Search:
             changes[1:] |= np.diff(key[order]) != 0
         return order, np.cumsum(changes)
 
-    def _add(self, heads: _Expansions, edges: _Expansions, rank: NDArray[np.int64]) -> _Stack:
+    def _add(self, heads: _Expansions, edges: _Expansions, rank: Ints) -> _Stack:
         """Add the heads as nodes, and the edges into them."""
         rest = np.array([self.coverages.rest[number] for number in heads.coverage])
         nodes = self.n_nodes + np.arange(len(heads.total))
@@ -288,5 +288,5 @@ def _concatenate(parts: Sequence[_Expansions]) -> _Expansions:
     )
 
 
-def _columns(part: _Expansions) -> list[NDArray[np.float64]]:
+def _columns(part: _Expansions) -> list[Floats]:
     return list(vars(part).values())

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formats.graphs.hypergraph import (
     Edge,
@@ -15,6 +14,7 @@ from formats.graphs.hypergraph import (
     write_hypergraph,
     write_hypergraph_weights,
 )
+from mosesplug.arrays import Bools, Floats, Ints
 from mosesplug.extras.phrase_decoder.model import Model
 from mosesplug.extras.phrase_decoder.model_file import N_REORDERING, ModelFeatures
 
@@ -48,22 +48,22 @@ class PhraseGraph:
     """
 
     model: Model
-    node_score: NDArray[np.float64]
-    node_covered: NDArray[np.int64]
-    node_pair: NDArray[np.int64]
-    goals: NDArray[np.int64]
-    first_edge: NDArray[np.int64]
-    head: NDArray[np.int64]
-    tail: NDArray[np.int64]
-    pair: NDArray[np.int64]
-    start: NDArray[np.int64]
-    end: NDArray[np.int64]
-    language_model: NDArray[np.float64]
-    jump: NDArray[np.int64]
-    orientation: NDArray[np.int64]
-    score: NDArray[np.float64]
+    node_score: Floats
+    node_covered: Ints
+    node_pair: Ints
+    goals: Ints
+    first_edge: Ints
+    head: Ints
+    tail: Ints
+    pair: Ints
+    start: Ints
+    end: Ints
+    language_model: Floats
+    jump: Ints
+    orientation: Ints
+    score: Floats
 
-    def edge_values(self, edges: NDArray[np.int64]) -> NDArray[np.float64]:
+    def edge_values(self, edges: Ints) -> Floats:
         """Return the feature values of edges, float64 ``[len(edges), n_values]``."""
         model = self.model
         values = model.values[self.pair[edges]]
@@ -131,7 +131,7 @@ def hypergraph_nodes(graph: PhraseGraph) -> list[list[Edge]]:
     return [*nodes, ends]
 
 
-def _useful_nodes(graph: PhraseGraph) -> NDArray[np.bool_]:
+def _useful_nodes(graph: PhraseGraph) -> Bools:
     """Return the mask of nodes that lead to a goal, bool ``[n_nodes]``."""
     useful = np.zeros(len(graph.node_score), dtype=np.bool_)
     useful[graph.goals] = True

@@ -27,11 +27,11 @@ from os import fspath
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formats.decimals import parse_number
 from formats.errors import FormatError, quote
 from formats.text import StrPath, read_lines
+from mosesplug.arrays import Floats
 
 PAUSE = b"-pau-"
 """The word that stands for a pause."""
@@ -204,7 +204,7 @@ def read_references(path: StrPath) -> dict[str, tuple[bytes, ...]]:
     return found
 
 
-def read_scores(path: StrPath, count: int, *, may_have_more: bool) -> NDArray[np.float64]:
+def read_scores(path: StrPath, count: int, *, may_have_more: bool) -> Floats:
     """Read one score for each hypothesis: the first word of each line, or bytelogs.
 
     Raises:
@@ -233,7 +233,7 @@ def read_scores(path: StrPath, count: int, *, may_have_more: bool) -> NDArray[np
     return np.array(found)
 
 
-def read_errors(path: StrPath, count: int, *, may_have_more: bool) -> NDArray[np.float64]:
+def read_errors(path: StrPath, count: int, *, may_have_more: bool) -> Floats:
     """Read errors and reference words of each hypothesis, float64 ``[count, 2]``.
 
     A line has seven numbers: two rates, the numbers of substitutions, deletions, insertions and

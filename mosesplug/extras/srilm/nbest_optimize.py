@@ -10,14 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
+from mosesplug.arrays import Floats
 from mosesplug.cli.moses.arguments import Program, ProgramArguments, Style, parse_real, run
 from mosesplug.errors import UsageError
 from mosesplug.options import Opt
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from mosesplug.extras.srilm.nbest_files import WordRules
     from mosesplug.extras.srilm.optimize import Utterances
 
@@ -195,7 +193,7 @@ def _check(arguments: NbestOptimizeOptions) -> None:
 
 def _start(
     arguments: NbestOptimizeOptions, size: int
-) -> tuple[NDArray[np.float64], list[bool], NDArray[np.float64] | None, NDArray[np.float64] | None]:
+) -> tuple[Floats, list[bool], Floats | None, Floats | None]:
     """Return the initial weights, a mask of fixed ones, and the random starts' box."""
     import numpy as np
 
@@ -272,12 +270,12 @@ def _rules(arguments: NbestOptimizeOptions) -> WordRules:
     return WordRules(arguments.tolower, separator, frozenset(noise))
 
 
-def _normalizer(weights: NDArray[np.float64]) -> float:
+def _normalizer(weights: Floats) -> float:
     """Return the first weight that is not 0."""
     return next((weight for weight in weights.tolist() if weight), 1.0)
 
 
-def _print_weights(weights: NDArray[np.float64]) -> None:
+def _print_weights(weights: Floats) -> None:
     """Print weights as SRILM does: as they are, and divided by the first one."""
     first = _normalizer(weights)
     print(f"   weights = {' '.join(f'{weight:g}' for weight in weights.tolist())}")
@@ -285,13 +283,13 @@ def _print_weights(weights: NDArray[np.float64]) -> None:
     print(f"   scale = {1.0 / first:g}", flush=True)
 
 
-def _print_errors(what: str, utterances: Utterances, weights: NDArray[np.float64]) -> None:
+def _print_errors(what: str, utterances: Utterances, weights: Floats) -> None:
     errors = utterances.errors(weights)
     print(f"{what} = {errors:g} ({errors / (utterances.reference_words or 1.0):g}/word)")
 
 
 def _rover_control(
-    arguments: NbestOptimizeOptions, utterances: Utterances, weights: NDArray[np.float64]
+    arguments: NbestOptimizeOptions, utterances: Utterances, weights: Floats
 ) -> bytes:
     """Return nbest-rover's control file; its posterior scale simulates the 1-best."""
     normed = (weights / _normalizer(weights)).tolist()

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formats.text import StrPath, read_lines
+from mosesplug.arrays import Bools, Floats
 from mosesplug.errors import DataError
 from mosesplug.extras.srilm.nbest_files import (
     WordRules,
@@ -25,8 +25,6 @@ from mosesplug.optimizers import Problem, Solution, algorithm
 from mosesplug.optimizers.bounds import Bounds
 from mosesplug.settings.algorithm_options import make_options
 from mosesplug.tuning_set import TuningSet
-
-Floats = NDArray[np.float64]
 
 STANDARD = ("acoustic", "lm", "words")
 """The scores of every n-best list."""
@@ -164,11 +162,7 @@ def _count_errors(hypotheses: Sequence[Sequence[bytes]], reference: Sequence[byt
 
 
 def optimize_weights(
-    utterances: Utterances,
-    initial: Floats,
-    fixed: NDArray[np.bool_],
-    settings: SearchSettings,
-    seed: int,
+    utterances: Utterances, initial: Floats, fixed: Bools, settings: SearchSettings, seed: int
 ) -> Solution:
     """Find the weights with the fewest errors of the 1-best hypotheses, by MERT.
 

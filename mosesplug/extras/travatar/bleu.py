@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats
 from mosesplug.extras.travatar.measure import (
     Average,
-    Floats,
     Measure,
     Texts,
     parse_choice,

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from formats.decimals import parse_number
 from formats.errors import FormatError
+from mosesplug.arrays import Floats
 from mosesplug.errors import UsageError
-from mosesplug.extras.travatar.measure import Floats, Measure, Texts
+from mosesplug.extras.travatar.measure import Measure, Texts
 
 Formula = Callable[[Mapping[str, Floats]], Any]
 """Takes the scores of the variables, and returns those of the formula."""

@@ -11,7 +11,6 @@ from os import fspath
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formats.errors import FormatError
 from formats.nbest.block import NBestList, concatenate
@@ -23,7 +22,8 @@ from formats.nbest.list_format import (
 )
 from formats.references import read_reference
 from formats.text import StrPath, open_text
-from mosesplug.extras.travatar.measure import Floats, Measure, Texts
+from mosesplug.arrays import Floats
+from mosesplug.extras.travatar.measure import Measure, Texts
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics.words import count_tokens
 from mosesplug.tuning_set import SparseRows, TuningSet
@@ -169,7 +169,7 @@ def _arrange(block: NBestList, stats: Floats) -> TuningSet:
     )
 
 
-def format_statistics(stats: NDArray[np.float64], measure: Measure) -> Iterator[bytes]:
+def format_statistics(stats: Floats, measure: Measure) -> Iterator[bytes]:
     """Yield one line for each hypothesis, from float64 ``[n_hyps, n_statistics]``."""
     for row in stats.tolist():
         yield f"{measure.format(row)}\n".encode()

@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from formats.decimals import parse_number
 from formats.errors import FormatError, quote
+from mosesplug.arrays import Floats, Ints, Ints32
 from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics.protocol import Metric, PreparedReferences, UnsmoothedMetric
-
-Floats = NDArray[np.float64]
 
 _COLUMN_SEPARATOR = b" |COL| "
 """Separates the factors of a sentence, such as words and part-of-speech tags."""
@@ -35,7 +34,7 @@ class Texts:
         references: one for each line of the file of references.
     """
 
-    sentence_ids: NDArray[np.int64]
+    sentence_ids: Ints
     hypotheses: Sequence[bytes]
     references: Sequence[bytes]
 
@@ -48,7 +47,7 @@ class Texts:
                 "Check that n-best list and references belong together"
             )
 
-    def buffer(self) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
+    def buffer(self) -> tuple[NDArray[np.uint8], Ints, Ints]:
         """Return the hypotheses as one text, and where each begins and ends."""
         ends = np.cumsum([0, *map(len, self.hypotheses)], dtype=np.int64)
         return np.frombuffer(b"".join(self.hypotheses), dtype=np.uint8), ends[:-1], ends[1:]
@@ -145,13 +144,13 @@ class Measure(UnsmoothedMetric):
     def statistics(
         self,
         prepared: PreparedReferences,
-        sentence_ids: NDArray[np.int64],
+        sentence_ids: Ints,
         buffer: NDArray[np.uint8],
-        starts: NDArray[np.int64],
-        ends: NDArray[np.int64],
+        starts: Ints,
+        ends: Ints,
         *,
         threads: int = 1,
-    ) -> NDArray[np.int32]:
+    ) -> Ints32:
         """Refuse hypotheses: ``count`` takes texts."""
         self._refuse()
 

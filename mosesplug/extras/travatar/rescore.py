@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formats.nbest.block import NBestList
 from formats.text import StrPath
+from mosesplug.arrays import Floats, Ints
 from mosesplug.errors import DataError
 from mosesplug.extras.travatar.lists import open_list
 
@@ -27,8 +27,8 @@ class RescoredList:
 
     number: int
     block: NBestList
-    rows: NDArray[np.int64]
-    scores: NDArray[np.float64]
+    rows: Ints
+    scores: Floats
 
     def lines(self) -> Iterator[bytes]:
         """Yield ``number ||| words ||| score ||| name=value name=value`` lines."""

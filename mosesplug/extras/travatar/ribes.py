@@ -12,11 +12,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats, Ints, Ints32
 from mosesplug.extras.travatar.measure import (
     Average,
-    Floats,
     Measure,
     Texts,
     parse_integer,
@@ -26,11 +25,11 @@ from mosesplug.extras.travatar.measure import (
 )
 from mosesplug.kernels import kernel
 
-Words = NDArray[np.int32]
+Words = Ints32
 
 
 @kernel
-def _positions(words: Words, word: int, found: NDArray[np.int64]) -> int:
+def _positions(words: Words, word: int, found: Ints) -> int:
     """Write the positions of a word to ``found``; return their number."""
     n = 0
     for place in range(len(words)):
@@ -41,7 +40,7 @@ def _positions(words: Words, word: int, found: NDArray[np.int64]) -> int:
 
 
 @kernel
-def _keep_context(words: Words, step: int, wanted: int, found: NDArray[np.int64], n: int) -> int:
+def _keep_context(words: Words, step: int, wanted: int, found: Ints, n: int) -> int:
     """Keep the positions with the wanted word at ``step``; return how many are left."""
     kept = 0
     for place in found[:n]:
@@ -52,7 +51,7 @@ def _keep_context(words: Words, step: int, wanted: int, found: NDArray[np.int64]
 
 
 @kernel
-def _align(reference: Words, hypothesis: Words, aligned: NDArray[np.int64]) -> int:
+def _align(reference: Words, hypothesis: Words, aligned: Ints) -> int:
     """Write the aligned words' reference positions, in order; return their number."""
     n_ref, n_hyp, n = len(reference), len(hypothesis), 0
     left_ref, right_ref = np.empty(n_ref, np.int64), np.empty(n_ref, np.int64)
@@ -115,10 +114,10 @@ def _score(reference: Words, hypothesis: Words, alpha: float, beta: float) -> fl
 @kernel
 def _ribes_scores(
     references: Words,
-    reference_offsets: NDArray[np.int64],
+    reference_offsets: Ints,
     hypotheses: Words,
-    hypothesis_offsets: NDArray[np.int64],
-    sentence_ids: NDArray[np.int64],
+    hypothesis_offsets: Ints,
+    sentence_ids: Ints,
     alpha: float,
     beta: float,
     scores: Floats,
@@ -167,7 +166,7 @@ def ribes(settings: str) -> Measure:
     return Average(f"ribes:{settings}" if settings else "ribes", count)
 
 
-def _flatten(sentences: list[list[int]]) -> tuple[Words, NDArray[np.int64]]:
+def _flatten(sentences: list[list[int]]) -> tuple[Words, Ints]:
     """Return the words of all sentences, and where each sentence begins."""
     offsets = np.cumsum([0, *map(len, sentences)], dtype=np.int64)
     words = np.fromiter((w for s in sentences for w in s), dtype=np.int32, count=int(offsets[-1]))

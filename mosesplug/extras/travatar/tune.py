@@ -17,10 +17,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from mosesplug.arrays import Floats
 from mosesplug.errors import DataError, UsageError, suggest
 from mosesplug.extras.travatar.bleu import CorpusBleu
 from mosesplug.extras.travatar.lists import DENSE_LIMIT
-from mosesplug.extras.travatar.measure import Average, Floats, Measure
+from mosesplug.extras.travatar.measure import Average, Measure
 from mosesplug.extras.travatar.weights import WeightRanges
 from mosesplug.optimizers import Problem, Solution, algorithm
 from mosesplug.settings.algorithm_options import make_options

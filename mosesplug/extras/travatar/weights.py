@@ -12,8 +12,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.bounds import Bounds
@@ -84,7 +84,7 @@ def _integer(text: str, piece: str) -> float:
 
 
 def printed_weights(
-    space: FeatureSpace, weights: NDArray[np.float64], given: Collection[str]
+    space: FeatureSpace, weights: Floats, given: Collection[str]
 ) -> dict[str, float]:
     """Return the weights to write by name.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from mosesplug.arrays import Floats
 from mosesplug.extras.travatar.measure import (
     Average,
-    Floats,
     Measure,
     Texts,
     parse_choice,

@@ -15,8 +15,8 @@ highest posterior; this module computes it exactly.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Bools, Floats, Ints, Ints32
 from mosesplug.forest.inside_outside import Posterior
 from mosesplug.forest.ngrams.split import SplitGraph
 from mosesplug.kernels import kernel
@@ -27,7 +27,7 @@ RARE = 1e-9
 _BLOCK = 16
 
 
-def expected_counts(graph: SplitGraph, posterior: Posterior) -> NDArray[np.float64]:
+def expected_counts(graph: SplitGraph, posterior: Posterior) -> Floats:
     """Return the expected count of each n-gram in a derivation.
 
     Returns:
@@ -36,7 +36,7 @@ def expected_counts(graph: SplitGraph, posterior: Posterior) -> NDArray[np.float
     return _count(graph.ngram_offsets, graph.ngrams, posterior.edges, graph.n_ngrams)
 
 
-def ngram_values(graph: SplitGraph, values: NDArray[np.float64]) -> NDArray[np.float64]:
+def ngram_values(graph: SplitGraph, values: Floats) -> Floats:
     """Return the sum of the values of each edge's n-grams.
 
     Args:
@@ -48,7 +48,7 @@ def ngram_values(graph: SplitGraph, values: NDArray[np.float64]) -> NDArray[np.f
     return _sum_values(graph.ngram_offsets, graph.ngrams, values)
 
 
-def occurrence_probabilities(graph: SplitGraph, posterior: Posterior) -> NDArray[np.float64]:
+def occurrence_probabilities(graph: SplitGraph, posterior: Posterior) -> Floats:
     """Return the probability that a derivation has each n-gram.
 
     Returns:
@@ -65,12 +65,7 @@ def occurrence_probabilities(graph: SplitGraph, posterior: Posterior) -> NDArray
 
 
 @kernel
-def _count(
-    offsets: NDArray[np.int64],
-    ngrams: NDArray[np.int32],
-    times: NDArray[np.float64],
-    n_ngrams: int,
-) -> NDArray[np.float64]:
+def _count(offsets: Ints, ngrams: Ints32, times: Floats, n_ngrams: int) -> Floats:
     counts = np.zeros(n_ngrams)
     for edge in range(len(times)):
         if times[edge] > 0.0:
@@ -80,9 +75,7 @@ def _count(
 
 
 @kernel
-def _sum_values(
-    offsets: NDArray[np.int64], ngrams: NDArray[np.int32], values: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _sum_values(offsets: Ints, ngrams: Ints32, values: Floats) -> Floats:
     sums = np.zeros(len(offsets) - 1)
     for edge in range(len(sums)):
         for entry in range(offsets[edge], offsets[edge + 1]):
@@ -91,9 +84,7 @@ def _sum_values(
 
 
 @kernel
-def _makers(
-    offsets: NDArray[np.int64], ngrams: NDArray[np.int32], chosen: NDArray[np.int32], n_ngrams: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _makers(offsets: Ints, ngrams: Ints32, chosen: Ints32, n_ngrams: int) -> tuple[Ints, Ints]:
     """Return offsets and edges: those that create each n-gram, once per occurrence."""
     places = np.full(n_ngrams, -1, dtype=np.int64)
     for place in range(len(chosen)):
@@ -115,7 +106,7 @@ def _makers(
 
 
 @kernel
-def _heads(edge_offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+def _heads(edge_offsets: Ints) -> Ints:
     heads = np.empty(edge_offsets[-1], dtype=np.int64)
     for node in range(len(edge_offsets) - 1):
         heads[edge_offsets[node] : edge_offsets[node + 1]] = node
@@ -124,14 +115,14 @@ def _heads(edge_offsets: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @kernel
 def _possible_twice(
-    edge_offsets: NDArray[np.int64],
-    tail_offsets: NDArray[np.int64],
-    tails: NDArray[np.int32],
-    times: NDArray[np.float64],
-    starts: NDArray[np.int64],
-    makers: NDArray[np.int64],
+    edge_offsets: Ints,
+    tail_offsets: Ints,
+    tails: Ints32,
+    times: Floats,
+    starts: Ints,
+    makers: Ints,
     n_chosen: int,
-) -> NDArray[np.bool_]:
+) -> Bools:
     """Return whether a derivation can have each n-gram twice, bool ``[n_chosen]``.
 
     The derivation may use only edges whose posterior is not 0.
@@ -181,14 +172,14 @@ def _possible_twice(
 
 @kernel
 def _some(
-    edge_offsets: NDArray[np.int64],
-    tail_offsets: NDArray[np.int64],
-    tails: NDArray[np.int32],
-    shares: NDArray[np.float64],
-    starts: NDArray[np.int64],
-    makers: NDArray[np.int64],
+    edge_offsets: Ints,
+    tail_offsets: Ints,
+    tails: Ints32,
+    shares: Floats,
+    starts: Ints,
+    makers: Ints,
     n_chosen: int,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the probability that a derivation of the goal has each n-gram.
 
     Args:

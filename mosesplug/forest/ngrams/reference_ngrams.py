@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Ints, Ints32
 from mosesplug.kernels import kernel
 
 ORDER = 4
@@ -36,9 +36,9 @@ class NgramTree(NamedTuple):
         length: length of the shortest reference in words.
     """
 
-    children: NDArray[np.int32]
-    total_counts: NDArray[np.int32]
-    largest: NDArray[np.int32]
+    children: Ints32
+    total_counts: Ints32
+    largest: Ints32
     length: np.float32
 
 
@@ -71,7 +71,7 @@ class ReferenceNgramTree:
 
 
 @kernel
-def _double_length(array: NDArray[np.int32]) -> NDArray[np.int32]:
+def _double_length(array: Ints32) -> Ints32:
     """Return the array with as many zeros appended."""
     larger = np.zeros(2 * len(array), dtype=np.int32)
     for place in range(len(array)):
@@ -81,8 +81,8 @@ def _double_length(array: NDArray[np.int32]) -> NDArray[np.int32]:
 
 @kernel
 def ngram_tree(
-    words: NDArray[np.int32], offsets: NDArray[np.int64], order: int, n_words: int
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    words: Ints32, offsets: Ints, order: int, n_words: int
+) -> tuple[Ints32, Ints32, Ints32]:
     """Build the tree of the n-grams of texts.
 
     Args:

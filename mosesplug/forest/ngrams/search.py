@@ -8,8 +8,8 @@ state suffices: an exact dynamic program. A beam makes the search faster but app
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats, Ints
 from mosesplug.forest.ngrams.states import (
     NgramStates,
     TextGraph,
@@ -32,9 +32,9 @@ from mosesplug.kernels import inlined_kernel, kernel
 
 def find_best_with_ngrams(
     graph: TextGraph,
-    scores: NDArray[np.float64],
+    scores: Floats,
     states: NgramStates,
-    values: NDArray[np.float64],
+    values: Floats,
     *,
     beam: int | None = None,
 ) -> Derivation:
@@ -57,11 +57,7 @@ def find_best_with_ngrams(
 
 @kernel
 def _search(
-    graph: TextGraph,
-    scores: NDArray[np.float64],
-    states: NgramStates,
-    values: NDArray[np.float64],
-    beam: int,
+    graph: TextGraph, scores: Floats, states: NgramStates, values: Floats, beam: int
 ) -> tuple[Partials, int]:
     """Return all partial derivations, at most ``beam`` per node, and the goal's row.
 
@@ -124,7 +120,7 @@ def _search(
 
 
 @kernel
-def _slot(partials: Partials, table: NDArray[np.int64], first: int, left: int, right: int) -> int:
+def _slot(partials: Partials, table: Ints, first: int, left: int, right: int) -> int:
     """Return the slot of the partial derivation with these sides, or its free slot.
 
     Rows below ``first`` belong to earlier nodes; a slot with such a row is free.
@@ -141,9 +137,7 @@ def _slot(partials: Partials, table: NDArray[np.int64], first: int, left: int, r
 
 
 @inlined_kernel
-def _larger(
-    partials: Partials, table: NDArray[np.int64], first: int, used: int
-) -> NDArray[np.int64]:
+def _larger(partials: Partials, table: Ints, first: int, used: int) -> Ints:
     larger = np.full(2 * len(table), -1)
     for row in range(first, used):
         left, right = partials.sides[row]

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats, Ints, Ints32
 from mosesplug.errors import DataError
 from mosesplug.forest.ngrams.reference_ngrams import ORDER, ReferenceNgramTree
 from mosesplug.forest.ngrams.split_search import (
@@ -73,15 +74,15 @@ class SplitGraph:
         orders: int32 ``[n_ngrams]``; length of each n-gram; 0 for number 0, the empty n-gram.
     """
 
-    edge_offsets: NDArray[np.int64]
-    tail_offsets: NDArray[np.int64]
-    tails: NDArray[np.int32]
-    origins: NDArray[np.int64]
-    ngram_offsets: NDArray[np.int64]
-    ngrams: NDArray[np.int32]
-    totals: NDArray[np.int32]
+    edge_offsets: Ints
+    tail_offsets: Ints
+    tails: Ints32
+    origins: Ints
+    ngram_offsets: Ints
+    ngrams: Ints32
+    totals: Ints32
     table: NgramTable
-    orders: NDArray[np.int32]
+    orders: Ints32
 
     @property
     def n_edges(self) -> int:
@@ -93,7 +94,7 @@ class SplitGraph:
         """Number of n-grams, including the empty one."""
         return len(self.orders)
 
-    def on_graph(self, values: NDArray[np.float64], n_edges: int) -> NDArray[np.float64]:
+    def on_graph(self, values: Floats, n_edges: int) -> Floats:
         """Sum values over the copies of each original edge: float64 ``[n_edges]``."""
         sums = np.bincount(self.origins, weights=values, minlength=n_edges)
         return sums.astype(np.float64, copy=False)
@@ -220,7 +221,7 @@ def _room(source: SplitSource, order: int, room: int) -> tuple[States, SplitEdge
     return states, edges
 
 
-def _slots(room: int) -> NDArray[np.int64]:
+def _slots(room: int) -> Ints:
     """Return empty hash slots for the states; at least half of them stay free."""
     return np.full(1 << (2 * room).bit_length(), -1, dtype=np.int64)
 
@@ -248,9 +249,7 @@ def _twice(array: NDArray[Any]) -> NDArray[Any]:
 
 
 @kernel
-def _gather(
-    offsets: NDArray[np.int64], values: NDArray[np.int32], places: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _gather(offsets: Ints, values: Ints32, places: Ints) -> tuple[Ints, Ints32]:
     """Return the used rows in another order."""
     new_offsets = np.zeros(len(places) + 1, dtype=np.int64)
     new_values = np.empty(offsets[len(places)], dtype=np.int32)

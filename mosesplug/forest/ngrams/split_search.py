@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Bools, Ints, Ints32
 from mosesplug.forest.ngrams.reference_ngrams import BOUNDARY, ORDER, OTHER
 from mosesplug.forest.ngrams.states import TextGraph
 from mosesplug.forest.ngrams.table import ABSENT, NgramTable, find_child, intern_ngram
@@ -29,11 +29,11 @@ class States(NamedTuple):
         slots: int64; hash table of states, its size a power of two, -1 in free slots.
     """
 
-    firsts: NDArray[np.int64]
-    nodes: NDArray[np.int64]
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
-    slots: NDArray[np.int64]
+    firsts: Ints
+    nodes: Ints
+    left: Ints32
+    right: Ints32
+    slots: Ints
 
 
 class SplitEdges(NamedTuple):
@@ -48,13 +48,13 @@ class SplitEdges(NamedTuple):
         ngrams: int32 ``[room]``; the n-grams that each edge creates.
     """
 
-    origins: NDArray[np.int64]
-    heads: NDArray[np.int64]
-    totals: NDArray[np.int32]
-    tail_offsets: NDArray[np.int64]
-    tails: NDArray[np.int32]
-    ngram_offsets: NDArray[np.int64]
-    ngrams: NDArray[np.int32]
+    origins: Ints
+    heads: Ints
+    totals: Ints32
+    tail_offsets: Ints
+    tails: Ints32
+    ngram_offsets: Ints
+    ngrams: Ints32
 
 
 class Sizes(NamedTuple):
@@ -65,9 +65,9 @@ class Sizes(NamedTuple):
         table: number of numbered n-grams.
     """
 
-    states: NDArray[np.int64]
-    edges: NDArray[np.int64]
-    table: NDArray[np.int64]
+    states: Ints
+    edges: Ints
+    table: Ints
 
 
 @kernel
@@ -151,9 +151,7 @@ def _has_room(
 
 
 @inlined_kernel
-def _first_choice(
-    source: SplitSource, edge: int, states: States, chosen: NDArray[np.int64]
-) -> bool:
+def _first_choice(source: SplitSource, edge: int, states: States, chosen: Ints) -> bool:
     """Write the first state of each tail to ``chosen``; return False if one has none."""
     for number in range(source.graph.tail_offsets[edge + 1] - source.graph.tail_offsets[edge]):
         tail = source.graph.tails[source.graph.tail_offsets[edge] + number]
@@ -164,7 +162,7 @@ def _first_choice(
 
 
 @inlined_kernel
-def _next_choice(source: SplitSource, edge: int, states: States, chosen: NDArray[np.int64]) -> bool:
+def _next_choice(source: SplitSource, edge: int, states: States, chosen: Ints) -> bool:
     """Advance to the next combination of tail states; return False after the last."""
     for number in range(source.graph.tail_offsets[edge + 1] - source.graph.tail_offsets[edge]):
         tail = source.graph.tails[source.graph.tail_offsets[edge] + number]
@@ -181,11 +179,11 @@ def _write_contexts(
     node: int,
     edge: int,
     states: States,
-    chosen: NDArray[np.int64],
+    chosen: Ints,
     table: NgramTable,
     order: int,
     grow: bool,
-    contexts: NDArray[np.int32],
+    contexts: Ints32,
 ) -> None:
     """Write the needed first and last words of an edge's translation to ``contexts``."""
     contexts[:] = NOTHING
@@ -203,7 +201,7 @@ def _write_contexts(
 
 @inlined_kernel
 def _write_tails(
-    source: SplitSource, edge: int, chosen: NDArray[np.int64], edges: SplitEdges, place: int
+    source: SplitSource, edge: int, chosen: Ints, edges: SplitEdges, place: int
 ) -> None:
     n_tails = source.graph.tail_offsets[edge + 1] - source.graph.tail_offsets[edge]
     first = edges.tail_offsets[place]
@@ -217,12 +215,12 @@ def _write_ngrams(
     source: SplitSource,
     edge: int,
     states: States,
-    chosen: NDArray[np.int64],
+    chosen: Ints,
     table: NgramTable,
     sizes: Sizes,
     grow: bool,
     edges: SplitEdges,
-    open_ngrams: NDArray[np.int64],
+    open_ngrams: Ints,
 ) -> None:
     """Write the n-grams that an edge creates, without those within its tails.
 
@@ -274,7 +272,7 @@ def _write_ngrams(
 
 
 @inlined_kernel
-def _reopen(states: States, state: int, table: NgramTable, open_ngrams: NDArray[np.int64]) -> int:
+def _reopen(states: States, state: int, table: NgramTable, open_ngrams: Ints) -> int:
     """Write a tail's last n-grams that later words extend; return their number."""
     size = context_size(states.right, state)
     for length in range(1, size + 1):
@@ -286,7 +284,7 @@ def _reopen(states: States, state: int, table: NgramTable, open_ngrams: NDArray[
 
 
 @inlined_kernel
-def _state(states: States, count: NDArray[np.int64], node: int, contexts: NDArray[np.int32]) -> int:
+def _state(states: States, count: Ints, node: int, contexts: Ints32) -> int:
     """Return the state of these contexts; add it to ``states`` if it is new."""
     slot = _slot(states, node, contexts)
     state = int(states.slots[slot])
@@ -301,7 +299,7 @@ def _state(states: States, count: NDArray[np.int64], node: int, contexts: NDArra
 
 
 @kernel
-def _slot(states: States, node: int, contexts: NDArray[np.int32]) -> int:
+def _slot(states: States, node: int, contexts: Ints32) -> int:
     """Return the slot of the state, or the free slot for it."""
     code = np.uint64(node) + np.uint64(14695981039346656037)
     for position in range(LONGEST):
@@ -349,19 +347,19 @@ class SplitSource(NamedTuple):
     """
 
     graph: TextGraph
-    preceded: NDArray[np.bool_]
-    followed: NDArray[np.bool_]
+    preceded: Bools
+    followed: Bools
 
 
 @kernel
 def write_context(
     graph: TextGraph,
     edge: int,
-    states: NDArray[np.int64],
-    contexts: NDArray[np.int32],
+    states: Ints,
+    contexts: Ints32,
     width: int,
     backwards: bool,
-    context: NDArray[np.int32],
+    context: Ints32,
 ) -> int:
     """Write the first or last words of an edge's translation; return their number.
 
@@ -398,7 +396,7 @@ def write_context(
 
 
 @kernel
-def context_size(contexts: NDArray[np.int32], state: int) -> int:
+def context_size(contexts: Ints32, state: int) -> int:
     """Return the number of words of a context."""
     size = 0
     while size < LONGEST and contexts[state, size] != NOTHING:
@@ -407,9 +405,7 @@ def context_size(contexts: NDArray[np.int32], state: int) -> int:
 
 
 @kernel
-def forget_unused(
-    table: NgramTable, context: NDArray[np.int32], size: int, backwards: bool
-) -> None:
+def forget_unused(table: NgramTable, context: Ints32, size: int, backwards: bool) -> None:
     """Replace words that no n-gram of the table can include by ``OTHER``.
 
     A last word is kept if the words from it to the end of the context are an n-gram of the table.

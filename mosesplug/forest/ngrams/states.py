@@ -20,8 +20,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Bools, Ints, Ints32
 from mosesplug.forest.ngrams.reference_ngrams import BOUNDARIES, BOUNDARY, OTHER
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel, lean_kernel
@@ -38,11 +38,11 @@ class TextGraph(NamedTuple):
             and ``BOUNDARY`` as in ``reference_ngrams``.
     """
 
-    edge_offsets: NDArray[np.int64]
-    tail_offsets: NDArray[np.int64]
-    tails: NDArray[np.int32]
-    target_offsets: NDArray[np.int64]
-    targets: NDArray[np.int32]
+    edge_offsets: Ints
+    tail_offsets: Ints
+    tails: Ints32
+    target_offsets: Ints
+    targets: Ints32
 
 
 class NgramStates(NamedTuple):
@@ -55,10 +55,10 @@ class NgramStates(NamedTuple):
         depths: int64 ``[n_states]``; the number of these words.
     """
 
-    step: NDArray[np.int32]
-    shorter: NDArray[np.int32]
-    texts: NDArray[np.int32]
-    depths: NDArray[np.int64]
+    step: Ints32
+    shorter: Ints32
+    texts: Ints32
+    depths: Ints
 
 
 def renumber_words(graph: Hypergraph, words: Mapping[bytes, int]) -> TextGraph:
@@ -81,7 +81,7 @@ def renumber_words(graph: Hypergraph, words: Mapping[bytes, int]) -> TextGraph:
 
 
 @kernel
-def ngram_states(children: NDArray[np.int32], order: int) -> NgramStates:
+def ngram_states(children: Ints32, order: int) -> NgramStates:
     """Return the automaton of a tree of n-grams.
 
     Args:
@@ -115,7 +115,7 @@ def ngram_states(children: NDArray[np.int32], order: int) -> NgramStates:
 
 
 @kernel
-def count_most(offsets: NDArray[np.int64]) -> int:
+def count_most(offsets: Ints) -> int:
     """Return the largest difference of successive offsets, at least 1.
 
     It is the maximum number of tails or targets of an edge.
@@ -130,7 +130,7 @@ def count_most(offsets: NDArray[np.int64]) -> int:
 
 
 @kernel
-def open_sides(graph: TextGraph) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def open_sides(graph: TextGraph) -> tuple[Bools, Bools]:
     """Return whether words can precede, and can follow, each node's translation."""
     n_nodes = len(graph.edge_offsets) - 1
     left, right = np.zeros(n_nodes, dtype=np.bool_), np.zeros(n_nodes, dtype=np.bool_)
@@ -155,12 +155,7 @@ def open_sides(graph: TextGraph) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
 
 @lean_kernel
 def join_words(
-    graph: TextGraph,
-    states: NgramStates,
-    edge: int,
-    lefts: NDArray[np.int64],
-    rights: NDArray[np.int64],
-    hits: NDArray[np.int64],
+    graph: TextGraph, states: NgramStates, edge: int, lefts: Ints, rights: Ints, hits: Ints
 ) -> tuple[int, int, int]:
     """Concatenate the words of an edge and the partial translations of its tails.
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats, Ints, Ints32
 from mosesplug.forest.ngrams.reference_ngrams import ORDER, NgramTree
 from mosesplug.kernels import kernel
 
@@ -31,9 +31,9 @@ class NgramTable(NamedTuple):
         slots: int32; hash table of n-gram numbers, its size a power of two, -1 in free slots.
     """
 
-    parents: NDArray[np.int32]
-    words: NDArray[np.int32]
-    slots: NDArray[np.int32]
+    parents: Ints32
+    words: Ints32
+    slots: Ints32
 
 
 def empty_table(room: int) -> NgramTable:
@@ -65,7 +65,7 @@ def find_child(table: NgramTable, parent: int, word: int) -> int:
 
 
 @kernel
-def intern_ngram(table: NgramTable, count: NDArray[np.int64], parent: int, word: int) -> int:
+def intern_ngram(table: NgramTable, count: Ints, parent: int, word: int) -> int:
     """Return the n-gram extended by a word; add it to the table if it is new.
 
     Args:
@@ -112,7 +112,7 @@ def make_table(tree: NgramTree) -> NgramTable:
     return table
 
 
-def measure_orders(table: NgramTable, count: int) -> NDArray[np.int32]:
+def measure_orders(table: NgramTable, count: int) -> Ints32:
     """Return the length of each n-gram in words, int32 ``[count]``."""
     lengths = np.zeros(count, dtype=np.int32)
     _measure(table.parents, lengths)
@@ -120,7 +120,7 @@ def measure_orders(table: NgramTable, count: int) -> NDArray[np.int32]:
 
 
 @kernel
-def _measure(parents: NDArray[np.int32], lengths: NDArray[np.int32]) -> None:
+def _measure(parents: Ints32, lengths: Ints32) -> None:
     """Write the ``lengths``; parents have smaller numbers than their children."""
     for ngram in range(1, len(lengths)):
         lengths[ngram] = lengths[parents[ngram]] + 1
@@ -138,16 +138,16 @@ class Bags:
         orders: int32 ``[n_ngrams]``; length of each n-gram; 0 for number 0, the empty n-gram.
     """
 
-    lengths: NDArray[np.int64]
-    offsets: NDArray[np.int64]
-    ngrams: NDArray[np.int32]
-    counts: NDArray[np.int32]
-    orders: NDArray[np.int32]
+    lengths: Ints
+    offsets: Ints
+    ngrams: Ints32
+    counts: Ints32
+    orders: Ints32
 
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def expected_counts(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    def expected_counts(self, probabilities: Floats) -> Floats:
         """Return the expected count of each n-gram: float64 ``[n_ngrams]``.
 
         Args:
@@ -155,11 +155,11 @@ class Bags:
         """
         return self._sums(np.repeat(probabilities, np.diff(self.offsets)) * self.counts)
 
-    def occurrence_probabilities(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    def occurrence_probabilities(self, probabilities: Floats) -> Floats:
         """Return the probability that each n-gram occurs; as in ``expected_counts``."""
         return self._sums(np.repeat(probabilities, np.diff(self.offsets)))
 
-    def _sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _sums(self, values: Floats) -> Floats:
         sums = np.bincount(self.ngrams, weights=values, minlength=len(self.orders))
         return sums.astype(np.float64, copy=False)
 
@@ -175,7 +175,7 @@ def count_bags(translations: Sequence[Sequence[bytes]]) -> Bags:
 
 
 def count_bags_in(
-    table: NgramTable, lengths: NDArray[np.int32], translations: Sequence[Sequence[int]]
+    table: NgramTable, lengths: Ints32, translations: Sequence[Sequence[int]]
 ) -> Bags:
     """Count the n-grams of translations, numbered as in a split graph.
 
@@ -186,8 +186,8 @@ def count_bags_in(
 
 
 def _make_bags(
-    translations: Sequence[Sequence[int]], table: NgramTable, count: NDArray[np.int64], grow: bool
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+    translations: Sequence[Sequence[int]], table: NgramTable, count: Ints, grow: bool
+) -> tuple[Ints, Ints, Ints32, Ints32]:
     lengths = np.array([len(words) for words in translations], dtype=np.int64)
     flat = np.array([word for words in translations for word in words], dtype=np.int32)
     return (lengths, *_count(lengths, flat, table, count, grow))
@@ -195,12 +195,8 @@ def _make_bags(
 
 @kernel
 def _count(
-    lengths: NDArray[np.int64],
-    words: NDArray[np.int32],
-    table: NgramTable,
-    count: NDArray[np.int64],
-    grow: bool,
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+    lengths: Ints, words: Ints32, table: NgramTable, count: Ints, grow: bool
+) -> tuple[Ints, Ints32, Ints32]:
     """Return offsets, n-grams and counts.
 
     With ``grow``, ``table`` and ``count`` are outputs.

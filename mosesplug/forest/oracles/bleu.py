@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats, Ints, Ints32
 from mosesplug.forest.ngrams.reference_ngrams import (
     BOUNDARIES,
     ORDER,
@@ -46,14 +46,14 @@ class BleuGraph:
     """
 
     text: TextGraph
-    shares: NDArray[np.float64]
+    shares: Floats
     states: NgramStates
-    limits: NDArray[np.int32]
-    lengths: NDArray[np.float64]
+    limits: Ints32
+    lengths: Floats
 
 
 def bleu_graph(
-    text: TextGraph, covered: NDArray[np.int32], tree: NgramTree, lengths: Sequence[float]
+    text: TextGraph, covered: Ints32, tree: NgramTree, lengths: Sequence[float]
 ) -> BleuGraph:
     """Combine a graph with the n-grams and the lengths of its references."""
     # Without source coverage, every node counts as the whole sentence.
@@ -80,10 +80,10 @@ class OracleGraph(BleuGraph):
 
     graph: Hypergraph
     words: Mapping[bytes, int]
-    scores: NDArray[np.float64]
+    scores: Floats
     sentence: int = 0
 
-    def read_words(self, edges: NDArray[np.int64]) -> list[bytes]:
+    def read_words(self, edges: Ints) -> list[bytes]:
         """Return the words of a derivation, without ``<s>`` and ``</s>``."""
         return [word for word in self.graph.translation(edges) if word not in BOUNDARIES]
 
@@ -98,15 +98,11 @@ class Oracle:
     """
 
     derivation: Derivation
-    statistics: NDArray[np.float64]
+    statistics: Floats
 
 
 def oracle_graph(
-    graph: Hypergraph,
-    references: Sequence[Sequence[bytes]],
-    scores: NDArray[np.float64],
-    *,
-    sentence: int = 0,
+    graph: Hypergraph, references: Sequence[Sequence[bytes]], scores: Floats, *, sentence: int = 0
 ) -> OracleGraph:
     """Prepare a graph for oracle searches.
 
@@ -125,7 +121,7 @@ def oracle_graph(
 
 def oracle(
     graph: OracleGraph,
-    background: NDArray[np.float64] | Sequence[float] = BLEU_PLUS_ONE,
+    background: Floats | Sequence[float] = BLEU_PLUS_ONE,
     *,
     beam: int | None = BEAM,
 ) -> Oracle:
@@ -157,7 +153,7 @@ def oracle(
     return Oracle(derivation, _statistics(known.matches[row], int(known.words[row]), graph))
 
 
-def judge_derivation(graph: OracleGraph, edges: NDArray[np.int64]) -> Oracle:
+def judge_derivation(graph: OracleGraph, edges: Ints) -> Oracle:
     """Return a given derivation with the statistics of its translation."""
     words = graph.read_words(edges)
     numbers = np.array([graph.words.get(word, OTHER) for word in words], dtype=np.int32)
@@ -166,7 +162,7 @@ def judge_derivation(graph: OracleGraph, edges: NDArray[np.int64]) -> Oracle:
     return Oracle(derivation, _statistics(matches, len(words), graph))
 
 
-def _statistics(matches: NDArray[np.int32], words: int, graph: OracleGraph) -> NDArray[np.float64]:
+def _statistics(matches: Ints32, words: int, graph: OracleGraph) -> Floats:
     """Return the ``metrics.Bleu`` statistics, float64 ``[9]``."""
     statistics = np.empty(2 * ORDER + 1)
     statistics[0:-1:2] = matches
@@ -177,9 +173,7 @@ def _statistics(matches: NDArray[np.int32], words: int, graph: OracleGraph) -> N
 
 
 @kernel
-def _matches(
-    states: NgramStates, limits: NDArray[np.int32], words: NDArray[np.int32]
-) -> NDArray[np.int32]:
+def _matches(states: NgramStates, limits: Ints32, words: Ints32) -> Ints32:
     """Return the clipped matches of each order of a translation, int32 ``[4]``."""
     counts = np.zeros(len(limits), dtype=np.int32)
     matches = np.zeros(ORDER, dtype=np.int32)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats, Ints
 from mosesplug.errors import DataError
 from mosesplug.forest.intersection import ReferenceGraph
 from mosesplug.forest.k_best import Derivations, concatenate_words, k_best
@@ -21,11 +21,7 @@ from mosesplug.forest.partial_derivations import extract_derivation
 
 
 def find_candidates(
-    graph: OracleGraph,
-    weights: NDArray[np.float64],
-    k: int,
-    beam: int,
-    references: ReferenceGraph | None = None,
+    graph: OracleGraph, weights: Floats, k: int, beam: int, references: ReferenceGraph | None = None
 ) -> tuple[Derivations, int]:
     """Return the ``k`` best by model score, by hope and by fear, without repetitions.
 
@@ -62,15 +58,15 @@ def find_candidates(
 
 def list_by_value(
     graph: BleuGraph,
-    scores: NDArray[np.float64],
+    scores: Floats,
     k: int,
     beam: int,
     *,
     gain: float,
     model: float,
-    background: NDArray[np.float64] | Sequence[float] = BLEU_PLUS_ONE,
+    background: Floats | Sequence[float] = BLEU_PLUS_ONE,
     per_word: bool = False,
-) -> list[NDArray[np.int64]]:
+) -> list[Ints]:
     """Return derivations of highest ``model * score + gain * BLEU``, the best first.
 
     Args:

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats
 from mosesplug.forest.ngrams.reference_ngrams import BOUNDARY
 from mosesplug.forest.ngrams.search import find_best_with_ngrams
 from mosesplug.forest.ngrams.states import TextGraph
@@ -159,13 +159,13 @@ def linear_oracles(
     return best
 
 
-def _sum_statistics(chosen: Sequence[Oracle]) -> NDArray[np.float64]:
+def _sum_statistics(chosen: Sequence[Oracle]) -> Floats:
     """Return the summed statistics of all choices, float64 ``[9]``."""
-    totals: NDArray[np.float64] = np.array([choice.statistics for choice in chosen]).sum(axis=0)
+    totals: Floats = np.array([choice.statistics for choice in chosen]).sum(axis=0)
     return totals
 
 
-def _rank(totals: NDArray[np.float64]) -> tuple[float, float]:
+def _rank(totals: Floats) -> tuple[float, float]:
     """Return BLEU, and a second score that orders choices whose BLEU is 0."""
     smoothed = totals + BLEU_PLUS_ONE
     return float(bleu_score_row(totals)), float(bleu_score_row(smoothed))
@@ -194,7 +194,7 @@ def linear_oracle(graph: OracleGraph, gains: LinearBleu, *, beam: int | None = N
 
 
 @kernel
-def _words(graph: TextGraph) -> NDArray[np.float64]:
+def _words(graph: TextGraph) -> Floats:
     """Return each edge's number of own words, float64 ``[n_edges]``."""
     words = np.zeros(len(graph.tail_offsets) - 1)
     for edge in range(len(words)):

@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.arrays import Statistics
+from mosesplug.arrays import Floats32, Statistics
 from mosesplug.candidates import Candidates, Question
 from mosesplug.forest.ngrams.states import TextGraph
 from mosesplug.forest.oracles.bleu import BleuGraph, bleu_graph
@@ -72,18 +72,13 @@ class GraphSearch(Candidates):
         """Return a search that keeps ``beam`` partial derivations per node; 0 keeps all."""
         return replace(self, beam=beam)
 
-    def model_best(self, sentence: int, weights: NDArray[np.float32]) -> ScoredDerivation:
+    def model_best(self, sentence: int, weights: Floats32) -> ScoredDerivation:
         """Return the derivation with the highest model score; the last one wins ties."""
         with name_sentence(sentence):
             return find(self.graphs[sentence], weights, np.ones(9, dtype=np.float32))
 
     def hope_and_fear(
-        self,
-        sentence: int,
-        weights: NDArray[np.float32],
-        background: NDArray[np.float32],
-        *,
-        safe_hope: bool,
+        self, sentence: int, weights: Floats32, background: Floats32, *, safe_hope: bool
     ) -> HopeFear:
         """See ``forest.oracles.hope_fear.hope_and_fear``."""
         graph = self.graphs[sentence]
@@ -93,11 +88,7 @@ class GraphSearch(Candidates):
             return self._hope_and_fear_in_beam(sentence, weights, background, safe_hope)
 
     def _hope_and_fear_in_beam(
-        self,
-        sentence: int,
-        weights: NDArray[np.float32],
-        background: NDArray[np.float32],
-        safe_hope: bool,
+        self, sentence: int, weights: Floats32, background: Floats32, safe_hope: bool
     ) -> HopeFear:
         graph, bleu = self.graphs[sentence], self._bleu_graphs[sentence]
         scores = score_in_single_precision(graph.indptr, graph.columns, graph.values, weights)

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats, Floats32, Ints, Ints32
 from mosesplug.errors import DataError
 from mosesplug.forest.graph_bleu import (
     CONTEXT,
@@ -55,10 +55,10 @@ class ScoredDerivation:
         score: the model score, summed edge by edge.
     """
 
-    edges: NDArray[np.int64]
-    columns: NDArray[np.int32]
-    values: NDArray[np.float32]
-    statistics: NDArray[np.float32]
+    edges: Ints
+    columns: Ints32
+    values: Floats32
+    statistics: Floats32
     score: np.float32
 
 
@@ -78,11 +78,7 @@ class HopeFear:
 
 
 def hope_and_fear(
-    graph: SearchGraph,
-    weights: NDArray[np.float32],
-    background: NDArray[np.float32],
-    *,
-    safe_hope: bool = False,
+    graph: SearchGraph, weights: Floats32, background: Floats32, *, safe_hope: bool = False
 ) -> HopeFear:
     """Find the hope and the fear derivation.
 
@@ -110,8 +106,8 @@ def hope_and_fear(
 
 def find(
     graph: SearchGraph,
-    weights: NDArray[np.float32],
-    background: NDArray[np.float32],
+    weights: Floats32,
+    background: Floats32,
     *,
     sign: float = 0.0,
     scale: float = 1.0,
@@ -141,9 +137,7 @@ def find(
     return describe_derivation(graph, edges, inside[-1])
 
 
-def describe_derivation(
-    graph: SearchGraph, edges: NDArray[np.int64], score: np.float32
-) -> ScoredDerivation:
+def describe_derivation(graph: SearchGraph, edges: Ints, score: np.float32) -> ScoredDerivation:
     """Return a derivation with its features, BLEU statistics and given model score."""
     columns, values = _features(graph, edges)
     statistics = translation_statistics(graph.tree, _words(graph, edges))
@@ -151,12 +145,8 @@ def describe_derivation(
 
 
 def _search(
-    graph: SearchGraph,
-    scores: NDArray[np.float32],
-    background: NDArray[np.float32],
-    scale: np.float32,
-    sign: np.float32,
-) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float64]]:
+    graph: SearchGraph, scores: Floats32, background: Floats32, scale: np.float32, sign: np.float32
+) -> tuple[Ints, Floats32, Floats]:
     """Find each node's best edge, its score and its derivation's number of edges.
 
     The edge is -1 if the node has no derivation.
@@ -191,28 +181,28 @@ class _Scratch(NamedTuple):
         rows: float32 ``[3, 9]``; statistics of an edge, of the best edge, and with the background.
     """
 
-    statistics: NDArray[np.float32]
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
-    n_left: NDArray[np.int64]
-    n_right: NDArray[np.int64]
-    counts: NDArray[np.int32]
-    ngrams: NDArray[np.int32]
-    touched: NDArray[np.int32]
-    rows: NDArray[np.float32]
+    statistics: Floats32
+    left: Ints32
+    right: Ints32
+    n_left: Ints
+    n_right: Ints
+    counts: Ints32
+    ngrams: Ints32
+    touched: Ints32
+    rows: Floats32
 
 
 @lean_kernel
 def _choose_edges(
     graph: SearchGraph,
-    scores: NDArray[np.float32],
-    background: NDArray[np.float32],
+    scores: Floats32,
+    background: Floats32,
     scale: np.float32,
     sign: np.float32,
     scratch: _Scratch,
-    best: NDArray[np.int64],
-    inside: NDArray[np.float32],
-    sizes: NDArray[np.float64],
+    best: Ints,
+    inside: Floats32,
+    sizes: Floats,
 ) -> None:
     """Write ``best``, ``inside`` and ``sizes``, the results of ``_search``."""
     statistics, left, right, n_left, n_right, counts, ngrams, touched, rows = scratch
@@ -258,16 +248,14 @@ def _choose_edges(
 
 
 @kernel
-def weigh(statistics: NDArray[np.float32], background: NDArray[np.float32]) -> np.float32:
+def weigh(statistics: Floats32, background: Floats32) -> np.float32:
     """Return BLEU with the background, times the reference length of both."""
     totals = statistics + background
     return np.float32(single_bleu(totals) * totals[8])
 
 
 @kernel
-def _features(
-    graph: SearchGraph, edges: NDArray[np.int64]
-) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+def _features(graph: SearchGraph, edges: Ints) -> tuple[Ints32, Floats32]:
     """Return columns and sums of a derivation's features.
 
     Each edge is summed first, then its tails.
@@ -306,7 +294,7 @@ def _features(
 
 
 @inlined_kernel
-def _find(columns: NDArray[np.int32], column: int) -> int:
+def _find(columns: Ints32, column: int) -> int:
     """Return the place of a column in ascending ones."""
     first, last = 0, len(columns) - 1
     while first < last:
@@ -319,7 +307,7 @@ def _find(columns: NDArray[np.int32], column: int) -> int:
 
 
 @kernel
-def _height(graph: SearchGraph, edges: NDArray[np.int64]) -> int:
+def _height(graph: SearchGraph, edges: Ints) -> int:
     """Return the maximum stack size for processing a derivation's edges backwards."""
     height, highest = 0, 0
     for edge in edges[::-1]:
@@ -329,7 +317,7 @@ def _height(graph: SearchGraph, edges: NDArray[np.int64]) -> int:
 
 
 @kernel
-def _words(graph: SearchGraph, edges: NDArray[np.int64]) -> NDArray[np.int32]:
+def _words(graph: SearchGraph, edges: Ints) -> Ints32:
     """Return the word numbers of a derivation's translation."""
     size = 0
     for edge in edges:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats, Ints, Ints32
 from mosesplug.forest.ngrams.reference_ngrams import BOUNDARY, ORDER
 from mosesplug.forest.ngrams.states import (
     NgramStates,
@@ -51,10 +52,10 @@ class Judge(NamedTuple):
         model: factor of the model score in the value, 0 or more.
     """
 
-    limits: NDArray[np.int32]
-    lengths: NDArray[np.float64]
-    shares: NDArray[np.float64]
-    background: NDArray[np.float64]
+    limits: Ints32
+    lengths: Floats
+    shares: Floats
+    background: Floats
     gain: float = 1.0
     per_word: bool = False
     model: float = 0.0
@@ -71,16 +72,16 @@ class Matches(NamedTuple):
         values: float64 ``[room]``; BLEU and model score so far, with their factors.
     """
 
-    counts: NDArray[np.int32]
+    counts: Ints32
     codes: NDArray[np.uint64]
-    matches: NDArray[np.int32]
-    words: NDArray[np.int64]
-    values: NDArray[np.float64]
+    matches: Ints32
+    words: Ints
+    values: Floats
 
 
 @kernel
 def search_partials(
-    graph: TextGraph, scores: NDArray[np.float64], states: NgramStates, judge: Judge, beam: int
+    graph: TextGraph, scores: Floats, states: NgramStates, judge: Judge, beam: int
 ) -> tuple[Partials, Matches, int, int]:
     """Return all partial derivations kept, and the rows of the goal's derivations.
 
@@ -133,21 +134,21 @@ class _Scratch(NamedTuple):
         totals: float64 ``[9]``.
     """
 
-    tails: NDArray[np.int64]
-    hits: NDArray[np.int64]
-    totals: NDArray[np.float64]
+    tails: Ints
+    hits: Ints
+    totals: Floats
 
 
 @lean_kernel
 def _extend(
     graph: TextGraph,
-    scores: NDArray[np.float64],
+    scores: Floats,
     states: NgramStates,
     judge: Judge,
     partials: Partials,
     known: Matches,
-    first: NDArray[np.int64],
-    table: NDArray[np.int64],
+    first: Ints,
+    table: Ints,
     scratch: _Scratch,
     node: int,
     open_left: bool,
@@ -213,9 +214,7 @@ def _extend(
 
 
 @kernel
-def rank_rows(
-    partials: Partials, known: Matches, begin: int, end: int, k: int
-) -> NDArray[np.int64]:
+def rank_rows(partials: Partials, known: Matches, begin: int, end: int, k: int) -> Ints:
     """Return the ``k`` best rows of ``begin:end``, best first; the last wins ties."""
     rows = np.arange(begin, end)
     size = min(k, len(rows))
@@ -262,13 +261,7 @@ def _copy_row(known: Matches, row: int, others: Matches, place: int) -> None:
 
 @inlined_kernel
 def _count(
-    known: Matches,
-    row: int,
-    tails: NDArray[np.int64],
-    own: int,
-    hits: NDArray[np.int64],
-    states: NgramStates,
-    limits: NDArray[np.int32],
+    known: Matches, row: int, tails: Ints, own: int, hits: Ints, states: NgramStates, limits: Ints32
 ) -> None:
     """Fill a row with the words and n-grams of its tails' rows, and with its own."""
     counts, matches = known.counts[row], known.matches[row]
@@ -305,9 +298,7 @@ def _code(number: int) -> np.uint64:
 
 
 @inlined_kernel
-def _background_bleu(
-    known: Matches, row: int, judge: Judge, share: float, totals: NDArray[np.float64]
-) -> float:
+def _background_bleu(known: Matches, row: int, judge: Judge, share: float, totals: Floats) -> float:
     """Return BLEU with the background, times the reference length if ``per_word``.
 
     The shorter of equally close reference lengths wins. ``totals`` is scratch space.
@@ -335,9 +326,7 @@ def _before(partials: Partials, known: Matches, row: int, other: int) -> bool:
 
 
 @lean_kernel
-def _slot(
-    partials: Partials, known: Matches, table: NDArray[np.int64], first: int, row: int
-) -> int:
+def _slot(partials: Partials, known: Matches, table: Ints, first: int, row: int) -> int:
     """Return the slot of a row equivalent to this one, or the free slot for it.
 
     Rows below ``first`` belong to earlier nodes; a slot with such a row is free.
@@ -369,9 +358,7 @@ def _alike(partials: Partials, known: Matches, row: int, other: int) -> bool:
 
 
 @inlined_kernel
-def _larger(
-    partials: Partials, known: Matches, table: NDArray[np.int64], first: int, used: int
-) -> NDArray[np.int64]:
+def _larger(partials: Partials, known: Matches, table: Ints, first: int, used: int) -> Ints:
     larger = np.full(2 * len(table), -1)
     for row in range(first, used):
         larger[_slot(partials, known, larger, first, row)] = row
