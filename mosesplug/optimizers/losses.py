@@ -7,7 +7,7 @@ derivatives by scores are coefficients of the hypotheses' feature vectors.
 Arrays are flat, float64 and never written; no value overflows, however large the scores.
 
 Batch objectives have compiled, threaded versions of the softmax and the expected error
-(``lists.block_kernels``), too large for a mini-batch; tests compare them with these.
+(``lists.blocks``), too large for a mini-batch; tests compare them with these.
 """
 
 from __future__ import annotations

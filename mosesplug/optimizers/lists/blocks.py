@@ -1,12 +1,16 @@
 """The model's distribution over the hypotheses of each list, and its gradients.
 
 The probability of a hypothesis is in proportion to ``exp(w . h)`` within its sentence (survey,
-equation 19). Threads work on blocks of sentences that are the same for any number of threads, and
-sums over blocks are taken in their order, so that results do not depend on the threads.
+equation 19). The features stay row-major as they are stored. Threads work on blocks of sentences
+that are the same for any number of threads, and sums over blocks are taken in their order, so that
+results do not depend on the threads.
+
+A kernel works on the sentences ``first`` to ``last - 1``, or on the rows ``start`` to ``end - 1``.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,8 +18,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.kernels import read_only
-from mosesplug.optimizers.lists import block_kernels as kernels
+from mosesplug.arrays import (
+    Offsets,
+    Scores,
+    SentenceValues,
+    Statistics,
+    StatisticsTable,
+    Weights,
+)
+from mosesplug.kernels import kernel, read_only
 from mosesplug.optimizers.lists.shards import ListShard
 from mosesplug.tuning_set import SparseRows
 
@@ -27,14 +38,14 @@ class Distribution:
     """The probabilities of each sentence's hypotheses at some weights.
 
     Attributes:
-        scores: float64 ``[n_hyps]``, with what was added to them.
-        shares: float64 ``[n_hyps]``, probabilities; 1 in sum over each sentence.
-        logs: float64 ``[n_sentences]``, ``log sum exp`` of the scores; 0 without hypotheses.
+        scores: the model scores, with what was added to them.
+        shares: probabilities; 1 in sum over each sentence.
+        logs: ``log sum exp`` of the scores; 0 without hypotheses.
     """
 
-    scores: Floats
-    shares: Floats
-    logs: Floats
+    scores: Scores
+    shares: Scores
+    logs: SentenceValues
 
 
 @dataclass(frozen=True)
@@ -55,13 +66,12 @@ class BlockedLists:
     """Row-major features in blocks of sentences.
 
     Attributes:
-        offsets: int64 ``[n_sentences + 1]``.
         dense: float32 ``[n_hyps, n_dense]``.
         sparse: the sparse tail, or None.
         blocks: int64 ``[n_blocks + 1]``, sentences where blocks begin and the last one ends.
     """
 
-    offsets: NDArray[np.int64]
+    offsets: Offsets
     dense: NDArray[np.float32]
     sparse: SparseRows | None
     n_sparse: int
@@ -98,66 +108,55 @@ class BlockedLists:
         """Number of sentences, empty ones included."""
         return len(self.offsets) - 1
 
-    def distribution(self, weights: Floats, added: Floats | None = None) -> Distribution:
+    def distribution(self, weights: Weights, added: Scores | None = None) -> Distribution:
         """Return the distribution of each sentence's hypotheses.
 
         Args:
-            added: float64 ``[n_hyps]``, added to the scores, such as costs.
+            weights: of all features.
+            added: what is added to the scores, such as costs.
         """
         n_dense = self.dense.shape[1]
         dense, tail = weights[:n_dense].copy(), weights[n_dense:].copy()
         scores = np.zeros(self.n_hyps) if added is None else added.copy()
-        found = Distribution(scores, np.empty(self.n_hyps), np.empty(self.n_sentences))
+        shares, logs = np.empty(self.n_hyps), np.empty(self.n_sentences)
 
         def work(first: int, last: int) -> None:
             if self.sparse is not None:
-                kernels.add_sparse_scores(
-                    *self.rows(first, last),
-                    self.sparse.indptr,
-                    self.sparse.indices,
-                    self.sparse.data,
-                    tail,
-                    scores,
+                rows = self.sparse
+                _add_sparse_scores(
+                    *self.rows(first, last), rows.indptr, rows.indices, rows.data, tail, scores
                 )
-            kernels.compute_distributions(
-                self.offsets, first, last, self.dense, dense, scores, found.shares, found.logs
+            _compute_distributions(
+                self.offsets, first, last, self.dense, dense, scores, shares, logs
             )
 
         self.for_each_block(work)
-        return found
+        return Distribution(scores, shares, logs)
 
-    def gradient_parts(self, coefficients: Floats) -> GradientParts:
-        """Return ``sum c h`` over hypotheses, in parts.
-
-        Args:
-            coefficients: float64 ``[n_hyps]``, derivatives by scores.
-        """
+    def gradient_parts(self, coefficients: Scores) -> GradientParts:
+        """Return ``sum c h`` over hypotheses, in parts; ``c`` are derivatives by scores."""
         dense = self.block_sums(
             self.dense.shape[1],
-            lambda first, last, own: kernels.add_features(
+            lambda first, last, own: _add_features(
                 *self.rows(first, last), self.dense, coefficients, own
             ),
         )
         tail = np.zeros(self.n_sparse)
         if self.sparse is not None:
-            kernels.add_sparse_features(
+            # In one thread: a sum for each thread would be too large with a million features.
+            _add_sparse_features(
                 self.sparse.indptr, self.sparse.indices, self.sparse.data, coefficients, tail
             )
         return GradientParts(dense, tail)
 
-    def expectations(self, found: Distribution, values: Floats) -> tuple[Floats, Floats]:
-        """Return each sentence's expected ``values``, and derivatives of their sum.
-
-        Args:
-            values: float64 ``[n_hyps]``.
-
-        Returns:
-            float64 ``[n_sentences]``, 0 without hypotheses, and float64 ``[n_hyps]``.
-        """
+    def expectations(
+        self, distribution: Distribution, values: Scores
+    ) -> tuple[SentenceValues, Scores]:
+        """Return each sentence's expected ``values``, and derivatives of their sum by scores."""
         means, coefficients = np.empty(self.n_sentences), np.empty(self.n_hyps)
         self.for_each_block(
-            lambda first, last: kernels.compute_expectations(
-                self.offsets, first, last, found.shares, values, means, coefficients
+            lambda first, last: _compute_expectations(
+                self.offsets, first, last, distribution.shares, values, means, coefficients
             )
         )
         return means, coefficients
@@ -194,17 +193,173 @@ class BlockedLists:
 
 
 def add_parts(parts: Sequence[Floats]) -> Floats:
-    """Return the sum of all blocks in their order, float64 ``[size]``.
-
-    Args:
-        parts: the parts of each shard, float64 ``[n_blocks, size]``.
-    """
+    """Return the sum of all blocks of all shards, ``[n_blocks, size]`` each, in their order."""
     return np.asarray(np.concatenate([np.zeros((1, parts[0].shape[1])), *parts]).sum(axis=0))
 
 
-def add_gradients(parts: Sequence[GradientParts]) -> Floats:
-    """Return the gradient of all shards, float64 ``[n_features]``."""
+def add_gradients(parts: Sequence[GradientParts]) -> Weights:
+    """Return the gradient of all shards."""
     sparse = parts[0].sparse
     for part in parts[1:]:
         sparse = sparse + part.sparse
     return np.concatenate([add_parts([part.dense for part in parts]), sparse])
+
+
+@kernel
+def _compute_distributions(
+    offsets: Offsets,
+    first: int,
+    last: int,
+    dense: NDArray[np.float32],
+    weights: Floats,
+    scores: Scores,
+    shares: Scores,
+    logs: SentenceValues,
+) -> None:
+    """Add the dense features' part to ``scores``; write ``shares`` and ``logs``."""
+    for sentence in range(first, last):
+        start, end = offsets[sentence], offsets[sentence + 1]
+        logs[sentence] = 0.0
+        if start == end:
+            continue
+        top = -np.inf
+        for row in range(start, end):
+            score = scores[row]
+            for column in range(len(weights)):
+                score += weights[column] * np.float64(dense[row, column])
+            scores[row] = score
+            top = max(top, score)
+        total = 0.0
+        for row in range(start, end):
+            # At most 1: differences from the best score do not overflow.
+            shares[row] = math.exp(scores[row] - top)
+            total += shares[row]
+        for row in range(start, end):
+            shares[row] /= total
+        logs[sentence] = top + math.log(total)
+
+
+@kernel
+def _add_features(
+    start: int, end: int, dense: NDArray[np.float32], coefficients: Scores, gradient: Floats
+) -> None:
+    """Add ``coefficients . dense`` of rows to ``gradient``, ``[n_dense]``."""
+    for row in range(start, end):
+        coefficient = coefficients[row]
+        for column in range(len(gradient)):
+            gradient[column] += coefficient * np.float64(dense[row, column])
+
+
+@kernel
+def _add_sparse_scores(
+    start: int,
+    end: int,
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    data: NDArray[np.float32],
+    weights: Floats,
+    scores: Scores,
+) -> None:
+    """Add the sparse features' part to the scores of rows; ``weights`` is ``[n_sparse]``."""
+    for row in range(start, end):
+        for entry in range(indptr[row], indptr[row + 1]):
+            scores[row] += weights[indices[entry]] * np.float64(data[entry])
+
+
+@kernel
+def _add_sparse_features(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    data: NDArray[np.float32],
+    coefficients: Scores,
+    gradient: Floats,
+) -> None:
+    """Add ``coefficients . sparse`` of all rows to ``gradient``, ``[n_sparse]``."""
+    for row in range(len(coefficients)):
+        coefficient = coefficients[row]
+        for entry in range(indptr[row], indptr[row + 1]):
+            gradient[indices[entry]] += coefficient * np.float64(data[entry])
+
+
+@kernel
+def _compute_expectations(
+    offsets: Offsets,
+    first: int,
+    last: int,
+    shares: Scores,
+    values: Scores,
+    means: SentenceValues,
+    coefficients: Scores,
+) -> None:
+    """Write ``means`` of values, 0 without hypotheses, and derivatives by scores.
+
+    The derivative of ``sum p v`` by the score of one hypothesis is ``p (v - sum p v)``.
+    """
+    for sentence in range(first, last):
+        mean = 0.0
+        for row in range(offsets[sentence], offsets[sentence + 1]):
+            mean += shares[row] * values[row]
+        means[sentence] = mean
+        for row in range(offsets[sentence], offsets[sentence + 1]):
+            coefficients[row] = shares[row] * (values[row] - mean)
+
+
+@kernel
+def add_statistics(
+    start: int, end: int, stats: StatisticsTable, shares: Scores, totals: Statistics
+) -> None:
+    """Add the expected statistics of rows to ``totals``."""
+    for row in range(start, end):
+        share = shares[row]
+        for column in range(len(totals)):
+            totals[column] += share * stats[row, column]
+
+
+@kernel
+def add_weighted_statistics(
+    start: int, end: int, stats: StatisticsTable, derivatives: Statistics, values: Scores
+) -> None:
+    """Add ``stats . derivatives`` to the ``values`` of rows."""
+    for row in range(start, end):
+        for column in range(len(derivatives)):
+            values[row] += derivatives[column] * stats[row, column]
+
+
+@kernel
+def compute_oracle_losses(
+    offsets: Offsets,
+    first: int,
+    last: int,
+    scores: Scores,
+    logs: SentenceValues,
+    shares: Scores,
+    is_oracle: NDArray[np.bool_],
+    losses: SentenceValues,
+    coefficients: Scores,
+) -> None:
+    """Write minus the log-probability of the oracles, and derivatives by scores.
+
+    Args:
+        is_oracle: bool ``[n_hyps]``; at least one in each sentence that has hypotheses.
+        losses: output; 0 without hypotheses.
+        coefficients: output.
+    """
+    for sentence in range(first, last):
+        start, end = offsets[sentence], offsets[sentence + 1]
+        losses[sentence] = 0.0
+        if start == end:
+            continue
+        top = -np.inf
+        for row in range(start, end):
+            if is_oracle[row]:
+                top = max(top, scores[row])
+        total = 0.0
+        for row in range(start, end):
+            if is_oracle[row]:
+                total += math.exp(scores[row] - top)
+        log_total = top + math.log(total)
+        losses[sentence] = logs[sentence] - log_total
+        for row in range(start, end):
+            coefficients[row] = shares[row]
+            if is_oracle[row]:
+                coefficients[row] -= math.exp(scores[row] - log_total)

@@ -23,13 +23,15 @@ from numpy.typing import NDArray
 from mosesplug.candidates import Objective
 from mosesplug.kernels import read_only
 from mosesplug.metrics.expected_bleu import expected_bleu
-from mosesplug.optimizers.lists import block_kernels as kernels
 from mosesplug.optimizers.lists.blocks import (
     BlockedLists,
     Distribution,
     GradientParts,
     add_gradients,
     add_parts,
+    add_statistics,
+    add_weighted_statistics,
+    compute_oracle_losses,
 )
 from mosesplug.optimizers.lists.shards import ListShard, ListShards
 
@@ -123,7 +125,7 @@ def _oracle_sums(part: _OracleLists, weights: Floats) -> _Sums:
     found = lists.distribution(weights, part.costs)
     losses, coefficients = np.empty(lists.n_sentences), np.empty(lists.n_hyps)
     lists.for_each_block(
-        lambda first, last: kernels.compute_oracle_losses(
+        lambda first, last: compute_oracle_losses(
             lists.offsets,
             first,
             last,
@@ -229,9 +231,7 @@ def _expected_statistics(part: _StatisticsLists, weights: Floats) -> Floats:
     found = part.keep_distribution(weights)
     return lists.block_sums(
         stats.shape[1],
-        lambda first, last, own: kernels.add_statistics(
-            *lists.rows(first, last), stats, found.shares, own
-        ),
+        lambda first, last, own: add_statistics(*lists.rows(first, last), stats, found.shares, own),
     )
 
 
@@ -241,7 +241,7 @@ def _bleu_sums(
     """Return the sums of errors by the derivatives of BLEU, float64 ``[9]``."""
     lists, errors = part.lists, np.zeros(part.lists.n_hyps)
     lists.for_each_block(
-        lambda first, last: kernels.add_weighted_statistics(
+        lambda first, last: add_weighted_statistics(
             *lists.rows(first, last), part.stats, -by_statistics, errors
         )
     )
