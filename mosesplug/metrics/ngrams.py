@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Offsets
 from mosesplug.kernels import lean_kernel
 from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.metrics.words import (
@@ -39,18 +40,17 @@ class ReferenceNgrams(NamedTuple):
     of reference tokens are its words, the others its longer n-grams.
 
     Attributes:
-        node_offsets: int64 ``[n_sentences + 1]``.
         limits: int32 ``[n_nodes]``; the highest count of this n-gram in one reference.
         keys: int64 ``[n_nodes]``; of a longer n-gram, the node of all but its last word times
             ``2 ** 32`` plus that word; unused for words.
-        slot_offsets: int64 ``[n_sentences + 1]``; hash tables, powers of two and never full.
+        slot_offsets: hash tables, powers of two and never full.
         slots: int32; the node in each slot, -1 where free.
     """
 
-    node_offsets: NDArray[np.int64]
+    node_offsets: Offsets
     limits: NDArray[np.int32]
     keys: NDArray[np.int64]
-    slot_offsets: NDArray[np.int64]
+    slot_offsets: Offsets
     slots: NDArray[np.int32]
 
 

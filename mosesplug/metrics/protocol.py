@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import StatisticsTable
 from mosesplug.errors import DataError
 
 Smoothing = Literal["lin-och", "moses", "nakov"]
@@ -134,14 +135,13 @@ class Metric(Protocol):
         """The name of the metric that scores single sentences, such as ``BLEU+1``."""
 
     def sentence_scores(
-        self, stats: NDArray[np.float64], smoothing: Smoothing = "lin-och"
+        self, stats: StatisticsTable, smoothing: Smoothing = "lin-och"
     ) -> NDArray[np.float64]:
         """Return the score of each hypothesis as a corpus of one sentence.
 
         The score is smoothed if the metric supports this.
 
         Args:
-            stats: float64 ``[n, n_statistics]``.
             smoothing: the variant; ignored without ``has_smoothing``.
 
         Returns:

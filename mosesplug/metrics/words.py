@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Offsets
 from mosesplug.kernels import kernel, lean_kernel, read_only
 from mosesplug.metrics.hypotheses import HypothesisRanges
 
@@ -45,7 +46,7 @@ class ReferenceWords(NamedTuple):
         hashes: uint64 ``[n_tokens]``; by word (rows beyond a sentence's words are unused).
         starts: int64 ``[n_tokens]``; first byte in ``text``, by word.
         ends: int64 ``[n_tokens]``; one past the last byte, by word.
-        slot_offsets: int64 ``[n_sentences + 1]``; the hash table of sentence ``s`` is
+        slot_offsets: the hash table of sentence ``s`` is
             ``slots[slot_offsets[s]:slot_offsets[s + 1]]``, a power of two and never full.
         slots: int32; the word in each slot, -1 where free.
     """
@@ -56,7 +57,7 @@ class ReferenceWords(NamedTuple):
     hashes: NDArray[np.uint64]
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
-    slot_offsets: NDArray[np.int64]
+    slot_offsets: Offsets
     slots: NDArray[np.int32]
 
 

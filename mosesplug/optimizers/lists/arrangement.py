@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Offsets, Scores
 from mosesplug.kernels import kernel, lean_kernel
 
 
@@ -26,11 +27,10 @@ def longest_sentence(offsets: NDArray[np.int64]) -> int:
 
 
 @kernel
-def arrange(offsets: NDArray[np.int64], columns: NDArray[Any], slopes: NDArray[Any]) -> None:
+def arrange(offsets: Offsets, columns: NDArray[Any], slopes: NDArray[Any]) -> None:
     """Write the values of ``columns`` to ``slopes`` in the order of this module.
 
     Args:
-        offsets: int64 ``[n_sentences + 1]``.
         columns: ``[n_hyps, n_directions]``.
         slopes: output, float32 or float64 ``[n_hyps * n_directions]``.
     """
@@ -67,19 +67,18 @@ def add_scores(
 
 @lean_kernel
 def model_scores(
-    offsets: NDArray[np.int64],
+    offsets: Offsets,
     slopes: NDArray[Any],
-    base: NDArray[np.float64],
+    base: Scores,
     weights: NDArray[np.float64],
-    scores: NDArray[np.float64],
+    scores: Scores,
 ) -> None:
     """Write ``base + weights . h`` of every hypothesis to ``scores``.
 
     Args:
-        offsets: int64 ``[n_sentences + 1]``.
         slopes: arranged features, float32 ``[n_hyps * len(weights)]``.
-        base: float64 ``[n_hyps]``, the share of the inactive features.
-        scores: output, float64 ``[n_hyps]``.
+        base: the share of the inactive features.
+        scores: output.
     """
     for sentence in range(len(offsets) - 1):
         start, end = offsets[sentence], offsets[sentence + 1]
@@ -92,7 +91,7 @@ def model_scores(
 
 @kernel
 def project_slopes(
-    offsets: NDArray[np.int64],
+    offsets: Offsets,
     slopes: NDArray[Any],
     directions: NDArray[np.float64],
     projected: NDArray[np.float64],
@@ -100,7 +99,6 @@ def project_slopes(
     """Write slopes along any directions, given those along the axes.
 
     Args:
-        offsets: int64 ``[n_sentences + 1]``.
         slopes: arranged, along the axes, float32 ``[n_hyps * n_axes]``.
         directions: float64 ``[n_directions, n_axes]``.
         projected: output, arranged, float64 ``[n_hyps * n_directions]``.

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Offsets, Scores
 from mosesplug.kernels import kernel
 from mosesplug.optimizers.lists.rows import FeatureRows
 
@@ -20,30 +21,29 @@ class OraclePairs(NamedTuple):
     """The hypotheses of a batch, and their oracles.
 
     Attributes:
-        offsets: int64 ``[n_sentences + 1]``; hypotheses of each sentence.
+        offsets: hypotheses of each sentence.
         oracles: int64; rows of the oracles, sentence by sentence.
-        oracle_offsets: int64 ``[n_sentences + 1]``.
         is_oracle: bool ``[n_hyps]``.
-        base: float64 ``[n_hyps]``; the inactive features' share of the model score.
+        base: the inactive features' share of the model score.
     """
 
-    offsets: NDArray[np.int64]
+    offsets: Offsets
     oracles: NDArray[np.int64]
-    oracle_offsets: NDArray[np.int64]
+    oracle_offsets: Offsets
     is_oracle: NDArray[np.bool_]
-    base: NDArray[np.float64]
+    base: Scores
     features: FeatureRows
 
 
 @kernel
 def count_violations(
-    pairs: OraclePairs, scores: NDArray[np.float64], least: float, coefficients: NDArray[np.float64]
+    pairs: OraclePairs, scores: Scores, least: float, coefficients: Scores
 ) -> tuple[int, int, float]:
     """Count the pairs with a margin below ``least`` (1 in equation 9), by hypothesis.
 
     Args:
-        scores: float64 ``[n_hyps]``, by the model.
-        coefficients: output, float64 ``[n_hyps]``: combining the hypotheses with them gives ``sum
+        scores: by the model.
+        coefficients: output; combining the hypotheses with them gives ``sum
             phi`` over the violated pairs.
 
     Returns:

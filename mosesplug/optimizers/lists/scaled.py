@@ -17,6 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import ColumnValues, Offsets, Scores, Weights
 from mosesplug.optimizers.lists.rows import (
     FeatureRows,
     clear_canceled,
@@ -36,19 +37,18 @@ class ScaledLists:
     """The sentences that have hypotheses.
 
     Attributes:
-        offsets: int64 ``[n_sentences + 1]``; no sentence is empty.
+        offsets: no sentence is empty.
         features: the active ones, in their units.
         columns: int64 ``[n_columns]``, the feature of each column, ascending.
-        units: float64 ``[n_columns]``.
-        fixed_scores: float64 ``[n_hyps]``, score of the inactive weights, minus that of the
+        fixed_scores: score of the inactive weights, minus that of the
             sentence's first hypothesis.
     """
 
-    offsets: NDArray[np.int64]
+    offsets: Offsets
     features: FeatureRows
     columns: NDArray[np.int64]
-    units: Floats
-    fixed_scores: Floats
+    units: ColumnValues
+    fixed_scores: Scores
 
     @property
     def n_sentences(self) -> int:
@@ -105,11 +105,11 @@ class ScaledLists:
         )
 
 
-def scale_lists(problem: Problem, initial: Floats, scaling: Scaling) -> ScaledLists:
+def scale_lists(problem: Problem, initial: Weights, scaling: Scaling) -> ScaledLists:
     """Return the problem's hypotheses.
 
     Args:
-        initial: float64 ``[n_features]``; weights of the inactive features.
+        initial: weights of the inactive features.
         scaling: units as described in this module, or 1.
     """
     tuning_set, active = problem.tuning_set, problem.active_mask

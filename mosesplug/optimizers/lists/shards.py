@@ -22,6 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Offsets
 from mosesplug.tuning_set import TuningSet
 
 BLOCKS = 16
@@ -132,14 +133,11 @@ def map_states(
     return zip(states, *arguments, strict=False)
 
 
-def split_into_blocks(offsets: NDArray[np.int64], at_least: int = 1) -> NDArray[np.int64]:
+def split_into_blocks(offsets: Offsets, at_least: int = 1) -> NDArray[np.int64]:
     """Return the sentences where blocks begin and the last ends, int64.
 
     The result is ``[n_blocks + 1]``. Blocks have about as many hypotheses each; there may be blocks
     without sentences.
-
-    Args:
-        offsets: int64 ``[n_sentences + 1]``.
     """
     n_hyps = int(offsets[-1])
     n_blocks = max(at_least, min(BLOCKS, n_hyps // SMALLEST_BLOCK))

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Offsets
 from mosesplug.large_arrays import allocate, take_rows
 from mosesplug.optimizers.lists.rows import drop_empty_sentences
 from mosesplug.tuning_set import SparseRows, TuningSet
@@ -25,7 +26,7 @@ class MiraLists(NamedTuple):
     """Distinct hypotheses of the sentences that have any.
 
     Attributes:
-        offsets: int64 ``[n_sentences + 1]``; hypotheses of sentence ``i`` are
+        offsets: hypotheses of sentence ``i`` are
             ``offsets[i]:offsets[i + 1]``.
         dense: float32 ``[n_hyps * n_dense]``, arranged.
         indptr: int64 ``[n_hyps + 1]``; sparse values of hypothesis ``i`` are ``indptr[i]:indptr[i +
@@ -33,19 +34,19 @@ class MiraLists(NamedTuple):
         columns: int32 ``[nnz]``; counted over all features, ascending within a hypothesis.
         values: float32 ``[nnz]``.
         row_of: int64 ``[n_hyps]``; the hypothesis' statistics in ``rows``.
-        row_offsets: int64 ``[n_sentences + 1]``; statistics of sentence ``i`` are
+        row_offsets: statistics of sentence ``i`` are
             ``row_offsets[i]:row_offsets[i + 1]``.
         rows: float32 ``[n_rows, n_statistics]``.
     """
 
     n_dense: int
-    offsets: NDArray[np.int64]
+    offsets: Offsets
     dense: NDArray[np.float32]
     indptr: NDArray[np.int64]
     columns: NDArray[np.int32]
     values: NDArray[np.float32]
     row_of: NDArray[np.int64]
-    row_offsets: NDArray[np.int64]
+    row_offsets: Offsets
     rows: NDArray[np.float32]
 
 
@@ -128,12 +129,11 @@ def _sort_columns(sparse: SparseRows | None, n_hyps: int) -> SparseRows:
 
 
 def _first_alike(
-    offsets: NDArray[np.int64], dense: NDArray[np.float32], sparse: SparseRows
+    offsets: Offsets, dense: NDArray[np.float32], sparse: SparseRows
 ) -> NDArray[np.int64]:
     """Return for each row the first equal one of its sentence, int64 ``[n_rows]``.
 
     Args:
-        offsets: int64 ``[n_sentences + 1]``.
         dense: float32 ``[n_rows, n_dense]``.
         sparse: values beside the dense ones, ascending columns in each row.
     """
@@ -209,13 +209,11 @@ def _first_equal_bytes(
     return first
 
 
-def _arrange(
-    offsets: NDArray[np.int64], dense: NDArray[Any], rows: NDArray[np.int64]
-) -> NDArray[np.float32]:
+def _arrange(offsets: Offsets, dense: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[np.float32]:
     """Return values of rows by sentence, then feature, as ``arrangement.arrange``.
 
     Args:
-        offsets: int64 ``[n_sentences + 1]``, of ``rows``.
+        offsets: of ``rows``.
         dense: ``[n, n_dense]``.
     """
     n_dense = dense.shape[1]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Weights
 from mosesplug.candidates import Candidates, OracleUpdates
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.online.epochs import (
@@ -47,11 +48,11 @@ class EpochOutcome:
     """The result of an epoch.
 
     Attributes:
-        weights: float64 ``[n_features]``; weights to decode with.
+        weights: weights to decode with.
         states: the learner's state, or those of its shards; the next epoch may overwrite them.
     """
 
-    weights: NDArray[np.float64]
+    weights: Weights
     score: float
     facts: Mapping[str, Any]
     states: tuple[LearnerState, ...] = ()
@@ -68,7 +69,7 @@ def weight_facts(weights: NDArray[np.float64]) -> dict[str, float]:
 def solve_in_epochs(
     problem: Problem,
     options: OnlineOptions,
-    initial: NDArray[np.float64],
+    initial: Weights,
     epochs: Iterator[EpochOutcome],
     progress: Progress,
 ) -> Solution:
@@ -76,7 +77,7 @@ def solve_in_epochs(
 
     Args:
         options: the options of the learner, including the number of ``epochs``.
-        initial: float64 ``[n_features]``, the weights before the first epoch. With ``best``, they
+        initial: the weights before the first epoch. With ``best``, they
             are the result if all epochs have lower scores.
 
     Returns:

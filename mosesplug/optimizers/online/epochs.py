@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import FeatureMask, Statistics
 from mosesplug.errors import OptimizerError
 from mosesplug.metrics.protocol import Metric
 from mosesplug.optimizers.online.learner import (
@@ -33,7 +34,7 @@ class Plan:
     Attributes:
         seed: the seed of the orders and of the steps' random numbers.
         batch: number of sentences per mini-batch.
-        active: bool ``[n_features]``; weights that may change. Features found later are active.
+        active: weights that may change. Features found later are active.
         uses_stored_lists: whether the n-best lists are those of earlier decodings, which many
             epochs visit.
     """
@@ -41,7 +42,7 @@ class Plan:
     seed: int
     batch: int
     metric: Metric
-    active: NDArray[np.bool_]
+    active: FeatureMask
     uses_stored_lists: bool = False
 
 
@@ -50,13 +51,13 @@ class Tally:
     """Sums over the batches of an epoch.
 
     Attributes:
-        totals: float64 ``[n_statistics]``; summed statistics of the first hypothesis of each
+        totals: summed statistics of the first hypothesis of each
             n-best list, the decoder's 1-best.
         sums: the learner's reports, summed over the batches.
     """
 
     batches: int
-    totals: NDArray[np.float64]
+    totals: Statistics
     sums: Mapping[str, float] = field(default_factory=dict)
 
     def with_batch(self, batch: Batch, report: Mapping[str, float]) -> Tally:

@@ -19,6 +19,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import FeatureMask, Weights
 from mosesplug.errors import OptimizerError
 from mosesplug.metrics.protocol import Metric
 from mosesplug.optimizers.bounds import Bounds
@@ -50,7 +51,7 @@ class Step:
         epoch: the epoch, from 1.
         per_epoch: ``K`` of the papers: number of batches per epoch.
         metric: the metric; it maps summed statistics to a score, and larger is better.
-        active: bool ``[n_features]``; weights that may change.
+        active: weights that may change.
         rng: the random generator of this step; it depends only on seed, epoch and batch number.
         uses_stored_lists: whether the n-best lists are those of earlier decodings.
     """
@@ -59,7 +60,7 @@ class Step:
     epoch: int
     per_epoch: int
     metric: Metric
-    active: NDArray[np.bool_]
+    active: FeatureMask
     rng: np.random.Generator
     uses_stored_lists: bool = False
 
@@ -145,11 +146,11 @@ class Learner:
     makes_zeros: bool = False
     zero_start: bool = False
 
-    def weights_before(self, state: LearnerState, active: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def weights_before(self, state: LearnerState, active: FeatureMask) -> NDArray[np.float64]:
         """Return the weights that the next update starts from, float64 ``[n_features]``.
 
         Args:
-            active: bool ``[n_features]``; weights that may change.
+            active: weights that may change.
         """
         weights = self.weights(state)
         if self.zero_start and state.updates == 0:
@@ -289,7 +290,7 @@ def mean_weights(learner: Learner, state: LearnerState) -> NDArray[np.float64]:
 
 
 def keep_zeros(
-    learner: Learner, mean: NDArray[np.float64], weights: NDArray[np.float64]
+    learner: Learner, mean: NDArray[np.float64], weights: Weights
 ) -> NDArray[np.float64]:
     """Return a mean of weights without those that L1 has made 0.
 
@@ -298,7 +299,7 @@ def keep_zeros(
 
     Args:
         learner: the learner; its mean is returned unchanged if its regularizer makes no zeros.
-        weights: float64 ``[n_features]``, after the last update.
+        weights: after the last update.
     """
     return np.where(weights != 0.0, mean, 0.0) if learner.makes_zeros else mean
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Weights
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.line_search.lists import Lines, LineSpace, drop_empty_lists
 from mosesplug.optimizers.line_search.space import IntervalChoice, best_point
@@ -28,11 +29,11 @@ class MixResult:
     """The result of mixing.
 
     Attributes:
-        weights: float64 ``[n_features]``, ``old + rho * (mixed - old)``.
+        weights: ``old + rho * (mixed - old)``.
         score: the metric of decoding the lists at ``weights``.
     """
 
-    weights: NDArray[np.float64]
+    weights: Weights
     rho: float
     score: float
 
@@ -94,9 +95,7 @@ def select_features(
     return selected
 
 
-def line_search(
-    problem: Problem, old: NDArray[np.float64], mixed: NDArray[np.float64]
-) -> MixResult:
+def line_search(problem: Problem, old: Weights, mixed: Weights) -> MixResult:
     """Find the best corpus score on the line through the old and the mixed weights.
 
     (Watanabe 2012, Algorithm 3.) This is the line search of MERT from ``old`` along
@@ -109,8 +108,8 @@ def line_search(
 
     Args:
         problem: the n-best lists of this epoch and the metric.
-        old: float64 ``[n_features]``; weights before the epoch.
-        mixed: float64 ``[n_features]``; weights after it, equal to ``old`` for inactive features.
+        old: weights before the epoch.
+        mixed: weights after it, equal to ``old`` for inactive features.
     """
     ends = [MixResult(mixed, 1.0, corpus_score(problem, mixed))]
     if old.any():

@@ -20,6 +20,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Weights
 from mosesplug.candidates import LIST_SIZE
 from mosesplug.optimizers.batch.expected.descent import variance_in_lists
 from mosesplug.optimizers.online.learner import (
@@ -65,7 +66,7 @@ def find_scale(batch: Batch, weights: NDArray[np.float64], spread: float) -> flo
 
 def start_states(
     problem: Problem,
-    initial: NDArray[np.float64],
+    initial: Weights,
     learner: Learner,
     options: OnlineOptions,
     shards: int = 1,
@@ -74,7 +75,7 @@ def start_states(
 
     Args:
         problem: the n-best lists, and the states after earlier decodings.
-        initial: float64 ``[n_features]``; the starting weights.
+        initial: the starting weights.
     """
     kept = problem.states if options.keep_state else ()
     if len(kept) == shards and all(_has_vectors(state.vectors, learner) for state in kept):

@@ -25,6 +25,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import ColumnValues, Scores
 from mosesplug.kernels import kernel
 from mosesplug.optimizers.lists.oracle_pairs import OraclePairs, add_differences, difference_scores
 from mosesplug.optimizers.solvers.pair_descent import (
@@ -185,8 +186,8 @@ _ROUNDS = 1000
 
 def solve_pairs_in_box(
     pairs: OraclePairs,
-    scores: NDArray[np.float64],
-    weights: NDArray[np.float64],
+    scores: Scores,
+    weights: ColumnValues,
     bound: float,
     tolerance: float,
     sweeps: int,
@@ -198,8 +199,8 @@ def solve_pairs_in_box(
     are pairs with equal features.
 
     Args:
-        scores: float64 ``[n_hyps]``; all 0 to use every pair.
-        weights: float64 ``[n_columns]``, 0 where a feature is not active.
+        scores: all 0 to use every pair.
+        weights: 0 where a feature is not active.
         tolerance: largest spread of the projected gradient at the end.
 
     Returns:
@@ -214,12 +215,12 @@ def solve_pairs_in_box(
 
 
 def solve_pairs_in_simplex(
-    pairs: OraclePairs, weights: NDArray[np.float64], bound: float
+    pairs: OraclePairs, weights: ColumnValues, bound: float
 ) -> NDArray[np.float64]:
     """Find exact multipliers of all pairs with margins of 1, ``sum tau <= bound``.
 
     Args:
-        weights: float64 ``[n_columns]``, 0 where a feature is not active.
+        weights: 0 where a feature is not active.
 
     Returns:
         float64 ``[n_hyps]``: the coefficients with which the hypotheses combine to ``sum tau phi``.
@@ -280,12 +281,11 @@ def _extend_gram(
 
 @kernel
 def _most_violated(
-    pairs: OraclePairs, weights: NDArray[np.float64], limit: float, violated: NDArray[np.int64]
+    pairs: OraclePairs, weights: ColumnValues, limit: float, violated: NDArray[np.int64]
 ) -> int:
     """Write the pair with the largest loss of each sentence, if it exceeds ``limit``.
 
     Args:
-        weights: float64 ``[n_columns]``.
         limit: threshold of ``1 - margin``.
         violated: int64 ``[2, n_sentences]``, filled from the left: rows of oracles and of others.
 
