@@ -143,6 +143,10 @@ class Names:
                 return keyword
         return name.replace("-", "_")
 
+    def name(self, name: str) -> str:
+        """Return what messages call the setting with this name."""
+        return f"--{name}" if at_command_line.get() else self.spell(name)
+
     def rewrite(self, text: str) -> str:
         """Return a text with options as keywords: ``--overwrite`` becomes ``overwrite=True``.
 

@@ -100,7 +100,7 @@ def tune(
         values = collect_keywords(keywords)
         if settings is not None:
             values = overlay_settings(read_settings(Path(settings)), values)
-        plan = make_plan(fill_defaults(values), RUN.spell)
+        plan = make_plan(fill_defaults(values), RUN.name)
         count = plan.repeats.runs
 
         def began(run: int, seed: int) -> None:

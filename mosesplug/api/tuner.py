@@ -122,6 +122,7 @@ class Tuner:
         self._clock = Clock()
 
     @classmethod
+    @RUN.in_messages()
     def open(
         cls,
         working_dir: StrPath,
@@ -173,26 +174,36 @@ class Tuner:
             FormatError: a file cannot be read.
         """
         given = collect_keywords(
-            {
-                "algorithm": algorithm,
-                "options": options,
-                "metric": metric,
-                "seed": seed,
-                **more,
-            }
+            {"algorithm": algorithm, "options": options, "metric": metric, "seed": seed, **more}
         )
-        with RUN.in_messages():
-            return open_tuner(
-                Path(working_dir),
-                given,
-                references=references,
-                features=features,
-                initial=initial,
-                overwrite=overwrite,
-                watch=watch,
-                progress=progress,
-                log=True,
-            )
+        directory = Path(working_dir).absolute()
+        with ExitStack() as stack:
+            receive = stack.enter_context(follow(watch, progress, log=True))
+            workspace = Workspace(directory, int(given.get("nbest", _DEFAULT_NBEST)))
+            stack.enter_context(workspace.lock())
+            earlier: EarlierRun = "none"
+            if has_earlier_run(workspace):
+                earlier = "replaced" if overwrite else "continued"
+            keep = earlier == "continued"
+            # Preparing a run without lists removes its files; this one tells of an open request.
+            was_asked = not keep and not overwrite and workspace.run(1, "dense").is_file()
+            values = _add_earlier(workspace, given, overwrite=overwrite)
+            values["working-dir"] = str(directory)
+            if references is not None:
+                values["refs"] = place_references(references, workspace, keep=keep)
+            if features is not None or initial is not None:
+                values["config"] = place_start(features, initial, workspace, keep=keep)
+            if missing := [what for name, what in _NEEDED.items() if name not in values]:
+                raise UsageError(
+                    f"{directory} holds no run yet: to begin one, give {', '.join(missing)}"
+                )
+            configuration = make_plan(fill_defaults(values), RUN.name).configuration
+            workspace = Workspace(directory, configuration.decoding.nbest)
+            check_outputs(configuration, workspace)
+            context, _ = stack.enter_context(open_loop(configuration, workspace, earlier, receive))
+            due = len(context.store.iterations()) + 1
+            was_asked = was_asked or workspace.run(due, "dense").is_file()
+            return cls(stack.pop_all(), context, was_asked=was_asked)
 
     def ask(self) -> Request | None:
         """Return what must be decoded next; None if the run is finished.
@@ -371,61 +382,6 @@ class Tuner:
             configuration.decoding.nbest,
             weights_path(configuration, context.workspace, found.iteration),
         )
-
-
-def open_tuner(
-    directory: Path,
-    given: Mapping[str, Any],
-    *,
-    references: Any = None,
-    features: Any = None,
-    initial: Any = None,
-    overwrite: bool = False,
-    watch: Callable[[Event], object] | None = None,
-    progress: Progress = None,
-    log: bool = False,
-    spelled: Callable[[str], str] = RUN.spell,
-) -> Tuner:
-    """Open a tuner as ``Tuner.open``, with other settings by name.
-
-    Args:
-        directory: the working directory.
-        given: values by the names of settings.
-        references, features, initial, overwrite, watch, progress: as for ``Tuner.open``.
-        log: whether to log the events of the run.
-        spelled: how messages call a setting.
-
-    Raises:
-        UsageError, DataError, StoreError, FormatError: as ``Tuner.open``.
-    """
-    directory = directory.absolute()
-    with ExitStack() as stack:
-        receive = stack.enter_context(follow(watch, progress, log=log))
-        workspace = Workspace(directory, int(given.get("nbest", _DEFAULT_NBEST)))
-        stack.enter_context(workspace.lock())
-        earlier: EarlierRun = "none"
-        if has_earlier_run(workspace):
-            earlier = "replaced" if overwrite else "continued"
-        keep = earlier == "continued"
-        # Preparing a run without lists removes its files; this one tells of an open request.
-        was_asked = not keep and not overwrite and workspace.run(1, "dense").is_file()
-        values = _add_earlier(workspace, given, overwrite=overwrite)
-        values["working-dir"] = str(directory)
-        if references is not None:
-            values["refs"] = place_references(references, workspace, keep=keep)
-        if features is not None or initial is not None:
-            values["config"] = place_start(features, initial, workspace, keep=keep)
-        if missing := [what for name, what in _NEEDED.items() if name not in values]:
-            raise UsageError(
-                f"{directory} holds no run yet: to begin one, give {', '.join(missing)}"
-            )
-        configuration = make_plan(fill_defaults(values), spelled).configuration
-        workspace = Workspace(directory, configuration.decoding.nbest)
-        check_outputs(configuration, workspace)
-        context, _ = stack.enter_context(open_loop(configuration, workspace, earlier, receive))
-        due = len(context.store.iterations()) + 1
-        was_asked = was_asked or workspace.run(due, "dense").is_file()
-        return Tuner(stack.pop_all(), context, was_asked=was_asked)
 
 
 def _make_table(space: FeatureSpace, weights: Weights) -> WeightTable:

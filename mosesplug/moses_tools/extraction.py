@@ -57,9 +57,9 @@ def extract(
     iterations = list(earlier)
     n_before = sum(len(iteration.features.dense) for iteration in iterations)
     parts = [np.arange(n_before)]
-    for block in blocks if scorer is not None else ():
+    for block in blocks:
         parts.append(n_before + block.rows)
-        if block.new is not None:
+        if block.new is not None and scorer is not None:
             iterations.append(score_n_best_list(block.new, scorer, threads=threads))
     rows, merged = np.concatenate(parts), merge(iterations)
     kept, offsets = find_occurrences(merged, iterations, rows)

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from mosesplug.api.tuner import Tuner, open_tuner
+from mosesplug.api.keywords import RUN
+from mosesplug.api.tuner import Tuner
 from mosesplug.cli.run.options import Ask, Tell
 from mosesplug.cli.run.progress import Reporter
 from mosesplug.cli.shared.output import print_json
@@ -66,12 +67,11 @@ def _open(
     *,
     quiet: bool,
 ) -> Tuner:
-    return open_tuner(
+    return Tuner.open(
         directory,
-        values,
         references=references,
         initial=weights,
         overwrite=bool(values.pop("overwrite", False)),
         watch=Reporter(sys.stderr, quiet=quiet, verbose=False),
-        spelled="--{}".format,
+        **{RUN.spell(name): value for name, value in values.items()},
     )
