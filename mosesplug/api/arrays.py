@@ -29,7 +29,6 @@ class FeatureArrays:
     """Feature values, dense columns apart from sparse ones.
 
     Attributes:
-        space: the names.
         dense: float32 ``[n_hyps, n_dense]``.
         sparse: the values of the sparse features, ascending within a row.
         columns: int64 ``[n_features]``; the caller's column of each feature in ``space``.
@@ -78,10 +77,6 @@ def convert_features(
             those of the data frame, or ``F0``, ``F1``, ...
         dense: names of the dense columns of a sparse matrix. None: all if there are up to 50,
             else those with a value in at least half of the rows.
-
-    Raises:
-        UsageError: a wrong shape, or names that do not fit the columns.
-        DataError: a value is not a finite number.
     """
     if names is None and hasattr(features, "columns"):
         names = [str(name) for name in features.columns]
@@ -190,7 +185,6 @@ def convert_numbers(values: Any, what: str) -> NDArray[Any]:
 
     Args:
         values: an array, a data frame, or nested sequences.
-        what: the argument, for messages.
 
     Raises:
         UsageError: rows of different lengths, or a value that is not a real number.
@@ -230,12 +224,7 @@ def _not_finite(row: int, column: int, names: Sequence[str], value: object) -> D
 
 
 def check_column(values: Any, what: str, count: int) -> NDArray[np.float64]:
-    """Return a column of real numbers, float64 ``[count]``.
-
-    Raises:
-        UsageError: a wrong shape or type.
-        DataError: a value is not finite.
-    """
+    """Return a column of real numbers, float64 ``[count]``."""
     column = convert_numbers(values, what)
     if column.shape != (count,):
         raise UsageError(
@@ -254,7 +243,6 @@ def number_sentences(sentence_ids: Any, count: int, n_lines: int | None = None) 
     Args:
         sentence_ids: ``[count]``, the sentence of each hypothesis: integers, texts, or anything
             that can be a key. Hypotheses of a sentence need not be adjacent.
-        count: number of hypotheses.
         n_lines: number of sentences, if integers are line numbers from 0. None: sentences are
             numbered by their integers in ascending order. Other ids are numbered in the order of
             their first appearance.
@@ -330,13 +318,7 @@ def encode_texts(texts: Any, what: str, count: int | None = None) -> list[bytes]
     """Return texts as bytes without surrounding blanks.
 
     Args:
-        texts: a sequence of str or bytes.
-        what: the argument, for messages.
         count: the required number; None: any number.
-
-    Raises:
-        UsageError: it is no such sequence, or has another length.
-        DataError: a text has a line break.
     """
     if isinstance(texts, str | bytes | Mapping) or not hasattr(texts, "__len__"):
         raise UsageError(f"{what} must be a sequence of texts")
@@ -370,11 +352,8 @@ def load_references(references: Any, what: str = "references") -> list[list[byte
     Args:
         references: a file or the prefix of several; several ``Path`` objects; a sequence of texts,
             one for each sentence; or several such sequences, one for each reference.
-        what: the argument, for messages.
 
     Raises:
-        UsageError: it is nothing of this.
-        FormatError: a file cannot be read, or is empty.
         DataError: there is no text, one has a line break, or the references differ in length.
     """
     if isinstance(references, str | PathLike):
@@ -418,8 +397,6 @@ def arrange_references(
 
     Args:
         references: a text, or a sequence of texts, for each sentence id.
-        sentences: the sentences that need references.
-        what: the argument, for messages.
 
     Raises:
         DataError: a sentence has no reference, or they differ in number.

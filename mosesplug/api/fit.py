@@ -8,7 +8,7 @@ from functools import cached_property
 from html import escape
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from formats.weights.weight_format import Format
 from mosesplug.api.arrays import FeatureArrays, convert_features, number_sentences
 from mosesplug.api.keywords import LEARNING
 from mosesplug.api.nbest import NBest
-from mosesplug.api.table import ColumnType, Table, Tabular
+from mosesplug.api.table import ColumnType, Records, Table, Tabular
 from mosesplug.api.weights import WeightTable, convert_table, find_format
 from mosesplug.errors import UsageError, count_noun
 from mosesplug.escapes import mark_invalid_utf8
@@ -62,39 +62,12 @@ _COLUMNS: dict[str, ColumnType] = {
 }
 
 
-class Gains(Sequence[Gain], Tabular):
-    """The gains of learning on each kind of sentences.
-
-    Args:
-        records: the gains.
-    """
-
-    def __init__(self, records: Sequence[Gain] = ()) -> None:
-        self._records = tuple(records)
-
-    @overload
-    def __getitem__(self, place: int) -> Gain: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> Gains: ...
-
-    def __getitem__(self, place: int | slice) -> Gain | Gains:
-        if isinstance(place, slice):
-            return Gains(self._records[place])
-        return self._records[place]
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    def __eq__(self, other: object) -> bool:
-        return self._records == (other._records if isinstance(other, Gains) else other)
-
-    def __hash__(self) -> int:
-        return hash(self._records)
+class Gains(Records[Gain]):
+    """The gains of learning on each kind of sentences."""
 
     def of_data(self, data: str) -> Gains:
         """Return those on one kind of sentences, such as ``held out``."""
-        return Gains([gain for gain in self if gain.data == data])
+        return self._of([gain for gain in self if gain.data == data])
 
     @property
     def table(self) -> Table:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from formats.graphs.any_graph import GraphFormat
 from formats.nbest.list_format import ListFormat, list_formats
@@ -17,7 +17,7 @@ from mosesplug.metrics.plain import kernels_only
 from mosesplug.scratch import ScratchDirectory
 
 if TYPE_CHECKING:
-    from mosesplug.learning.weighted_graphs import GraphWeights
+    pass
 
 
 @dataclass(frozen=True)
@@ -326,7 +326,7 @@ def search_graphs(directory: Path, algorithms: Sequence[str]) -> None:
 
     from formats.references import read_references
     from mosesplug.forest.oracles.corpus import model_oracles
-    from mosesplug.learning.weighted_graphs import read_weighted_graphs
+    from mosesplug.learning.weighted_graphs import read_graph_weights, read_weighted_graphs
     from mosesplug.results.choices.graphs import (
         GraphListSettings,
         find_graph_oracles,
@@ -336,7 +336,7 @@ def search_graphs(directory: Path, algorithms: Sequence[str]) -> None:
     )
 
     place, references = _write_graphs(directory)
-    weights = _read_weights(place)
+    weights = read_graph_weights(None, [place])
     graphs = list(read_weighted_graphs([place], weights))
     for settings in (
         GraphListSettings(),
@@ -352,24 +352,18 @@ def search_graphs(directory: Path, algorithms: Sequence[str]) -> None:
         find_graph_oracles(prepared, method)
 
 
-def _read_weights(place: Path) -> GraphWeights:
-    from mosesplug.learning.weighted_graphs import read_graph_weights
-
-    return cast("GraphWeights", read_graph_weights(None, [place]))
-
-
 def minimize_risk(directory: Path, algorithms: Sequence[str]) -> None:
     """Run ``mbr`` and ``rerank --mbr``."""
     from mosesplug.api.reranking import rerank
     from mosesplug.forest.mbr import Criterion
-    from mosesplug.learning.weighted_graphs import read_weighted_graphs
+    from mosesplug.learning.weighted_graphs import read_graph_weights, read_weighted_graphs
     from mosesplug.metrics.linear_bleu import LinearBleu
     from mosesplug.results.choices.mbr import decide_translations, read_graph_tasks, read_list_tasks
     from mosesplug.settings.lists import NO_SETTINGS
 
     place, _ = _write_graphs(directory)
     (path, *_), _ = _write_lists(directory)
-    weights = _read_weights(place)
+    weights = read_graph_weights(None, [place])
     for kind in ("consensus", "list", "lattice"):
         for beam in (None, 2.0):
             gains = LinearBleu.of_precisions(0.8, 0.6)
@@ -391,13 +385,8 @@ def search_oracles(directory: Path, algorithms: Sequence[str]) -> None:
         compare_oracles(rank_lists(given.lists, given.scores), given.metric, METHODS, [2, None], 1)
 
 
-def extract(directory: Path, algorithms: Sequence[str]) -> None:
-    """Run ``extractor``."""
-    _write_extractor_files(directory)
-
-
-def _write_extractor_files(directory: Path) -> tuple[list[Path], list[Path]]:
-    """Write features and statistics of two n-best lists, one after the other."""
+def extract(directory: Path, algorithms: Sequence[str] = ()) -> tuple[list[Path], list[Path]]:
+    """Run ``extractor`` on two n-best lists, one after the other; return what it writes."""
     from mosesplug.moses_tools.distinct_lists import read_distinct
     from mosesplug.moses_tools.extraction import extract as merge_lists
     from mosesplug.moses_tools.extraction import write_extracted
@@ -427,7 +416,7 @@ def learn_by_mert(directory: Path, algorithms: Sequence[str]) -> None:
     from mosesplug.optimizers import Problem, algorithm, no_progress
     from mosesplug.settings.algorithm_options import make_options
 
-    data = load_extractor_files(*_write_extractor_files(directory), threads=1)
+    data = load_extractor_files(*extract(directory), threads=1)
     tuner, count = algorithm("mert"), len(data.tuning_set.space)
     problem = Problem(data.tuning_set, metric("BLEU"), None, np.zeros(count), np.ones(count))
     options = make_options(tuner, _MERT)
@@ -455,9 +444,7 @@ def learn_by_kbmira(directory: Path, algorithms: Sequence[str]) -> None:
     dense = directory / "weights"
     dense.write_text(_WEIGHTS)
     start = read_weights(dense, ("dense",))
-    files = load_extractor_files(
-        *_write_extractor_files(directory), distinct_by="nothing", threads=1
-    )
+    files = load_extractor_files(*extract(directory), distinct_by="nothing", threads=1)
     tuning_set, initial = add_start(files, start)
     on_lists = list_learner(Problem(tuning_set, metric("BLEU")), initial, options)
     place, references = _write_graphs(directory)
@@ -476,13 +463,13 @@ def sample_pairs_of_pro(directory: Path, algorithms: Sequence[str]) -> None:
     from mosesplug.moses_tools.extractor_files import load_extractor_files
     from mosesplug.moses_tools.pro_examples import sample_examples
 
-    files = _write_extractor_files(directory)
+    files = extract(directory)
     made = load_extractor_files(*files, distinct_by="nothing", threads=1).tuning_set
     for is_smooth in (False, True):
         sample_examples(made, CRand(1).below, with_smooth_penalty=is_smooth)
 
 
-TASKS: dict[str, Callable[[Path, Sequence[str]], None]] = {
+TASKS: dict[str, Callable[[Path, Sequence[str]], object]] = {
     "score": score_translations,
     "optimize": learn_from_lists,
     "optimize --graphs": learn_from_graphs,

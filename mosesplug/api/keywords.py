@@ -124,7 +124,6 @@ class Names:
     """The names that a call has for settings.
 
     Attributes:
-        cls: the class of the settings.
         others: the settings of keywords that are not the name with underscores: that is a word of
             Python, or the keyword is plural.
     """
@@ -225,11 +224,7 @@ def _all_spellings() -> set[str]:
 
 
 def check_names(keywords: Iterable[str], known: Collection[str]) -> None:
-    """Check that keywords are known.
-
-    Raises:
-        UsageError: one is not.
-    """
+    """Check that keywords are known."""
     for keyword in keywords:
         if keyword not in known:
             raise UsageError(f"unknown keyword {keyword}{suggest(keyword, known)}")
@@ -257,11 +252,7 @@ def collect_keywords(keywords: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def make_list_keywords(keywords: Mapping[str, Any]) -> ListSettings:
-    """Return the settings of ``ListKeywords``; None is not given.
-
-    Raises:
-        UsageError: a keyword is unknown, or its value cannot be used.
-    """
+    """Return the settings of ``ListKeywords``; None is not given."""
     check_names(keywords, ListKeywords.__annotations__)
     options = {option.name: option for option in list_options(ListSettings)}
     values: dict[str, Any] = {"add-feature": make_added_features(keywords.get("add_features"))}
@@ -278,11 +269,7 @@ def make_list_keywords(keywords: Mapping[str, Any]) -> ListSettings:
 
 
 def make_learning_keywords(values: dict[str, Any]) -> LearningSettings:
-    """Return the settings of the keywords of ``optimize`` that are values or paths.
-
-    Raises:
-        UsageError: a value cannot be used.
-    """
+    """Return the settings of the keywords of ``optimize`` that are values or paths."""
     values = _spell_list_values(values | dict(values.pop("sharding", None) or {}))
     if isinstance(values.get("metric_settings"), Mapping):
         pairs = values["metric_settings"].items()
@@ -315,11 +302,7 @@ def make_learning_keywords(values: dict[str, Any]) -> LearningSettings:
 
 
 def _spell_list_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return keywords with their values as the command line has them.
-
-    Raises:
-        UsageError: a value has another type.
-    """
+    """Return keywords with their values as the command line has them."""
     found = dict(values)
     for name in ("rename", "derive"):
         if isinstance(found.get(name), Mapping):
@@ -365,11 +348,6 @@ def make_added_features(
     Args:
         features: the features by name: a value for each hypothesis, or several; or a file, or
             several files.
-        what: the argument, for messages.
-
-    Raises:
-        UsageError: they are something else.
-        DataError: a value is not finite, or too large for a feature.
     """
     if features is None:
         return ()
@@ -405,11 +383,7 @@ def _make_feature(name: Any, values: Any, what: str) -> AddedFeature:
 
 
 def check_lengths(features: Mapping[str, Any] | None, hypotheses: int) -> None:
-    """Check that added features have a value for each hypothesis.
-
-    Raises:
-        UsageError: one has more or fewer.
-    """
+    """Check that added features have a value for each hypothesis."""
     for name, values in (features or {}).items():
         is_array = hasattr(values, "__len__") and not isinstance(values, str | PathLike)
         if is_array and len(values) != hypotheses and not _are_paths(values):
@@ -424,11 +398,7 @@ def _are_paths(values: Any) -> bool:
 
 
 def check_integer(value: Any, argument: str, least: int) -> int:
-    """Return the integer of an argument.
-
-    Raises:
-        UsageError: it is not an integer, or less than ``least``.
-    """
+    """Return the integer of an argument."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -439,11 +409,7 @@ def check_integer(value: Any, argument: str, least: int) -> int:
 
 
 def check_number(value: Any, argument: str, least: float) -> float:
-    """Return the number of an argument.
-
-    Raises:
-        UsageError: it is not a number, or less than ``least``.
-    """
+    """Return the number of an argument."""
     number = float(value) if isinstance(value, Real) else float("nan")
     if not number >= least:
         raise UsageError(f"{argument} is {value!r}: give a number of at least {least:g}")
@@ -451,11 +417,7 @@ def check_number(value: Any, argument: str, least: float) -> float:
 
 
 def _check_value(option: Opt, value: Any, keyword: str) -> Any:
-    """Return the value of a keyword as options have it.
-
-    Raises:
-        UsageError: it has another type.
-    """
+    """Return the value of a keyword as options have it."""
     return check_type(option, _plain(option, value), keyword)
 
 

@@ -59,7 +59,6 @@ def convert_lists(
         lists: an ``NBest``; a file; a data frame; nested lists, ``[sentence][hypothesis]`` or by
             sentence id; or several of the first three.
         columns: names of the columns of data frames to read; None: all.
-        what: the argument, for messages.
 
     Raises:
         UsageError: a data frame lacks a column, or has others than numbers, or unsorted rows.
@@ -97,12 +96,7 @@ def convert_lists(
 def convert_single(
     lists: Any, columns: Sequence[str] | str | None = None
 ) -> NBest | str | PathLike[str]:
-    """Return lists as an ``NBest`` or their file.
-
-    Raises:
-        UsageError: there are several files, or as ``convert_lists``.
-        DataError: as ``convert_lists``.
-    """
+    """Return lists as an ``NBest`` or their file."""
     found = convert_lists(lists, columns)
     if not isinstance(found, NBest | str | PathLike):
         raise UsageError(
@@ -266,12 +260,6 @@ def parse_lists(lists: Any, space: FeatureSpace) -> tuple[str, Iterable[NBestLis
 
     Args:
         lists: see ``Tuner.tell``.
-        space: the dense features of the run.
-
-    Raises:
-        UsageError: they have no such form.
-        DataError: a value is not finite, or a sentence id is negative.
-        FormatError: a file cannot be read.
     """
     if isinstance(lists, str | PathLike):
         return fspath(lists), read_decoded(Path(lists), space.groups)

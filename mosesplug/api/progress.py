@@ -45,9 +45,6 @@ def open_progress(progress: Progress) -> Iterator[Callable[[int, int, str], None
         progress: see ``Progress``. The bar is on stderr, or in a notebook the output of its cell,
             and disappears at the end. A function may be called from any thread, and an exception
             that it raises ends the computation.
-
-    Raises:
-        UsageError: it is something else.
     """
     if progress is None or progress is False:
         yield lambda done, total, what: None
@@ -133,11 +130,7 @@ _LOGGER = logging.getLogger("mosesplug")
 
 
 class RunLog(RunLines):
-    """Logs the events of a run.
-
-    Args:
-        spelled: returns a text with options as keywords.
-    """
+    """Logs the events of a run."""
 
     def __init__(self, spelled: Callable[[str], str]) -> None:
         super().__init__()

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from html import escape
 from os import PathLike
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar, Unpack, overload
+from typing import Any, Generic, Literal, TypeVar, Unpack
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from mosesplug.api.statistics import (
     convert_named_scores,
     read_columns,
 )
-from mosesplug.api.table import Column, ColumnType, Table, Tabular
+from mosesplug.api.table import Column, ColumnType, Records, Table
 from mosesplug.errors import UsageError
 from mosesplug.learning.lists.outside import make_outside_metrics
 from mosesplug.learning.lists.references import match_references
@@ -46,11 +46,11 @@ from mosesplug.results.scores.scoring import (
 )
 from mosesplug.results.scores.sentence_ids import arrange_by_ids, arrange_systems
 
-Score = TypeVar("Score", MetricScore, SystemScore)
+Score = TypeVar("Score", bound=MetricScore | SystemScore)
 StrPath = str | PathLike[str]
 
 
-class Scores(Sequence[Score], Tabular, Generic[Score]):
+class Scores(Records[Score], Generic[Score]):
     """Scores that print as a table.
 
     Args:
@@ -59,22 +59,8 @@ class Scores(Sequence[Score], Tabular, Generic[Score]):
     """
 
     def __init__(self, records: Sequence[Score], warnings: Sequence[str] = ()) -> None:
-        self._records: tuple[Score, ...] = tuple(records)
+        super().__init__(records)
         self.warnings = tuple(warnings)
-
-    @overload
-    def __getitem__(self, place: int) -> Score: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> Scores[Score]: ...
-
-    def __getitem__(self, place: int | slice) -> Score | Scores[Score]:
-        if isinstance(place, slice):
-            return Scores(self._records[place], self.warnings)
-        return self._records[place]
-
-    def __len__(self) -> int:
-        return len(self._records)
 
     @property
     def table(self) -> Table:

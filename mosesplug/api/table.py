@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice, pairwise
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -315,6 +316,46 @@ class Tabular(ABC):
     def to_polars(self) -> polars.DataFrame:
         """Return a ``polars.DataFrame``; see ``Table.to_polars``."""
         return self.table.to_polars()
+
+
+Record = TypeVar("Record")
+
+
+class Records(Sequence[Record], Tabular, Generic[Record]):
+    """A sequence of records that prints as a table.
+
+    Args:
+        records: the records.
+    """
+
+    def __init__(self, records: Sequence[Record] = ()) -> None:
+        self._records = tuple(records)
+
+    @overload
+    def __getitem__(self, place: int) -> Record: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Self: ...
+
+    def __getitem__(self, place: int | slice) -> Record | Self:
+        if isinstance(place, slice):
+            return self._of(self._records[place])
+        return self._records[place]
+
+    def _of(self, records: Sequence[Record]) -> Self:
+        """Return some of the records, with everything else that belongs to them."""
+        chosen = copy(self)
+        chosen._records = tuple(records)
+        return chosen
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __eq__(self, other: object) -> bool:
+        return self._records == (other._records if isinstance(other, Records) else other)
+
+    def __hash__(self) -> int:
+        return hash(self._records)
 
 
 def _as_arrow(column: Column, kind: pyarrow.DataType) -> pyarrow.Array:

@@ -59,7 +59,6 @@ class Task:
 
     Attributes:
         settings: those that are values or paths.
-        data: data in memory.
         columns, config: as for ``Fit``.
     """
 
@@ -93,10 +92,6 @@ def make_task(
     """Return the task that the arguments of ``optimize`` describe.
 
     ``values`` are its other settings.
-
-    Raises:
-        UsageError: arguments that do not fit together.
-        DataError, FormatError: as for ``optimize``.
     """
     lists = convert_lists(lists, values.get("columns"))
     heldout_lists = convert_lists(heldout_lists, values.get("columns"), "heldout_lists")
@@ -352,8 +347,6 @@ def _load_references(
 
     Args:
         references: as for ``load_references``, or a mapping of sentence ids.
-        lists: the lists; empty if the data are others.
-        what: the argument, for messages.
     """
     if not isinstance(references, Mapping):
         return load_references(references, what)
@@ -380,12 +373,6 @@ def take_lists(lists: Any, what: str) -> tuple[StrPath | NBestList, ...]:
 
     Args:
         lists: as ``convert_lists`` returns them.
-        what: the argument, for messages.
-
-    Raises:
-        UsageError: there are no references, or they have another type.
-        DataError: lists in memory have different dense features.
-        OSError: a file is missing.
     """
     if not isinstance(lists, NBest | str | PathLike | Iterable):
         raise UsageError(f"{what} is a {type(lists).__name__}: give an NBest or a file, or several")
@@ -442,8 +429,6 @@ class Hypotheses:
     """Hypotheses without a metric.
 
     Attributes:
-        features: their values.
-        sentences: the sentence of each.
         lengths: int32 ``[n_hyps]``, the tokens of each; ones without texts.
     """
 
@@ -504,12 +489,8 @@ def make_lists(
     """Return arrays as n-best lists.
 
     Args:
-        features: their values.
         sentence_ids, hypotheses, references, ids: see ``optimize``; texts and references may be
             None.
-
-    Raises:
-        UsageError, DataError: as for ``optimize``.
     """
     count = len(features)
     texts = None if hypotheses is None else encode_texts(hypotheses, "hypotheses", count)
@@ -543,15 +524,8 @@ def score_hypotheses(
     """Return hypotheses with their scores or statistics as data to learn from.
 
     Args:
-        hypotheses: the hypotheses.
         scores, statistics: see ``optimize``; one of them is None.
         metric: scores the sums of the statistics; unused with ``scores``.
-        start: returns the starting weights.
-        threads: maximum number of threads.
-
-    Raises:
-        UsageError: a wrong shape, or no metric.
-        DataError: a value is not finite.
     """
     features, sentences = hypotheses.features, hypotheses.sentences
     count = len(features)
