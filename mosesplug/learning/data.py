@@ -11,7 +11,7 @@ from formats.pipes import copy_pipes
 from formats.weights.any_format import read_weights
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
-from mosesplug.learning.domains import add_domains
+from mosesplug.learning.domains import LearningDomains
 from mosesplug.learning.inputs import (
     NOTHING_GIVEN,
     GivenData,
@@ -29,6 +29,7 @@ from mosesplug.metrics import Metric
 from mosesplug.metrics.protocol import needs_outside, needs_texts
 from mosesplug.optimizers import Progress
 from mosesplug.optimizers import algorithm as find_algorithm
+from mosesplug.optimizers.domains import add_copies
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.domains import read_domains
 from mosesplug.settings.features import (
@@ -117,19 +118,27 @@ def _add_domains(data: LearningData, settings: LearningSettings, given: GivenDat
         domains = read_domains(settings.domains)
     if domains is None:
         return data
+    numbers = domains.take(data.problem.tuning_set.sentence_ids)
     tunes_sparse = find_algorithm(settings.algorithm).tunes_sparse
-    problem, found = add_domains(data.problem, domains, sparse=tunes_sparse)
-    n_copies, start = len(found.copies.space) - len(found.base), data.start
-    weights = np.concatenate([start.weights, np.zeros(n_copies)])
-    box = problem.box
-    start = replace(start, weights=weights, minima=box[0], maxima=box[1])
-    text = f"{data.description} in {len(domains.names)} domains"
-    made = replace(data, problem=problem, start=start, domains=found, description=text)
+    problem, copies = add_copies(data.problem, domains.names, numbers, sparse=tunes_sparse)
+    padding = np.zeros(len(copies.space) - len(copies.base))
+    minima, maxima = problem.box
+    weights = np.concatenate([data.start.weights, padding])
+    notes = data.notes
     last = int(problem.tuning_set.sentence_ids.max(initial=-1))
     if (unused := len(domains.of_sentence) - last - 1) > 0:
-        note = f"--domains has labels for {unused} more sentences than the lists: see that they fit"
-        made = replace(made, notes=(*made.notes, note))
-    return made
+        notes = (
+            *notes,
+            f"--domains has labels for {unused} more sentences than the lists: see that they fit",
+        )
+    return replace(
+        data,
+        problem=problem,
+        start=StartingWeights(weights, minima, maxima),
+        domains=LearningDomains(domains, copies),
+        description=f"{data.description} in {len(domains.names)} domains",
+        notes=notes,
+    )
 
 
 def read_held_out_lists(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.cross_validation import LearnFunction
-from mosesplug.optimizers.domains import DomainSpace, add_copies, count_domains
+from mosesplug.optimizers.domains import DomainSpace, count_domains
 from mosesplug.optimizers.problem import Problem, Progress, Solution, corpus_score
 from mosesplug.settings.domains import Domains
 
@@ -68,20 +68,6 @@ class DomainScore:
     start: float
     shared: float
     end: float
-
-
-def add_domains(
-    problem: Problem, domains: Domains, *, sparse: bool
-) -> tuple[Problem, LearningDomains]:
-    """Return the problem of lists with copies of its features for each domain.
-
-    Args:
-        domains: which domain each source sentence belongs to.
-        sparse: whether the algorithm tunes sparse features.
-    """
-    numbers = domains.take(problem.tuning_set.sentence_ids)
-    made, copies = add_copies(problem, domains.names, numbers, sparse=sparse)
-    return made, LearningDomains(domains, copies)
 
 
 def score_domains(

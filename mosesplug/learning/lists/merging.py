@@ -26,7 +26,6 @@ from mosesplug.learning.lists.blocks import (
     read_lists_ahead,
 )
 from mosesplug.learning.lists.references import check_reference_count, match_references
-from mosesplug.learning.lists.text_notes import note_text_signs
 from mosesplug.learning.watched import WatchedMetric, join_metrics, split_statistics
 from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.metrics.interpolated import InterpolatedReferences
@@ -34,6 +33,8 @@ from mosesplug.scratch import ScratchDirectory
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 from mosesplug.store import NBestStore
 from mosesplug.store.writing import AHEAD_BYTES
+from mosesplug.tuning.text_signs.comparison import choose_lines, find_text_signs
+from mosesplug.tuning.text_signs.view import views_of_signatures
 from mosesplug.tuning_set import TuningSet
 
 _NUMBERS = re.compile("[_0-9]+")
@@ -237,3 +238,25 @@ def _reject_misspelled(path: StrPath, listed: Sequence[str], weights: WeightFile
                 path=weights.path,
                 remedy=f"Rename it to {similar}, or set it to 0",
             )
+
+
+def note_text_signs(
+    store: NBestStore, references: Sequence[Sequence[bytes]], signature: str
+) -> tuple[str, ...]:
+    """Return what to check about the first hypotheses and the references.
+
+    Args:
+        references: ``[reference][line]``, a line for each sentence of the store.
+    """
+    views = views_of_signatures([signature])
+    if not views or not references:
+        return ()
+    texts: dict[int, bytes] = {}
+    for sentence in choose_lines(store.n_sentences):
+        # Each file may have lists of other sentences.
+        hypotheses = store.hypotheses(sentence, 1) or store.hypotheses(sentence)
+        if hypotheses:
+            texts[sentence] = hypotheses[0]
+    lines = [[each[sentence] for sentence in texts] for each in references]
+    signs = find_text_signs(lines, [*texts.values()], views, rewriting="lists")
+    return tuple(sign.message for sign in signs)
