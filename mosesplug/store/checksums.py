@@ -11,7 +11,6 @@ when a process first reads it.
 
 from __future__ import annotations
 
-import itertools
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,14 +19,7 @@ from typing import Any
 from mosesplug.errors import StoreError
 from mosesplug.store.files.environment import Environment
 from mosesplug.store.records import corruption_error
-from mosesplug.store.state import (
-    CHECKSUMS,
-    COMMIT,
-    OWN_NAMES,
-    iteration_key,
-    kbest_key,
-    statistics_key,
-)
+from mosesplug.store.state import CHECKSUMS, OWN_NAMES, iterate_prefix, iteration_key, list_areas
 from mosesplug.store.sums import (
     OWN,
     ComparedSums,
@@ -112,11 +104,8 @@ def load_checksums(transaction: Any, environment: Environment, iteration: int) -
     """
     known: Known = {}
     prefix = iteration_key(iteration, CHECKSUMS)
-    cursor = transaction.cursor(environment["iterations"])
-    if not cursor.set_range(prefix):
-        return known
-    for key, value in itertools.takewhile(lambda item: bytes(item[0]).startswith(prefix), cursor):
-        place = parse_place(bytes(key)[len(prefix) :])
+    for key, value in iterate_prefix(transaction, environment[OWN], prefix):
+        place = parse_place(key[len(prefix) :])
         sums = decode_sums(value)
         if place is None or sums is None:
             raise StoreError(
@@ -217,31 +206,12 @@ def _records(
     transaction: Any, environment: Environment, iteration: int, n_kinds: int
 ) -> Iterator[tuple[tuple[str, int], Iterator[tuple[int, Any]]]]:
     """Yield every record of an iteration with its number, by place."""
-    own = iteration_key(iteration, COMMIT)[:4]
-    yield (
-        (OWN, 0),
-        (
-            (number, value)
-            for number, value in _iterate_keys(transaction, environment[OWN], own, OWN)
-            if number in OWN_NAMES
-        ),
-    )
-    for area in ("kbest", "forest"):
-        prefix = kbest_key(iteration, 0)[:4]
-        yield (area, 0), _iterate_keys(transaction, environment[area], prefix, area)
-    for kind in range(n_kinds):
-        prefix = statistics_key(kind, iteration, 0)[:8]
-        area = "statistics"
-        yield (area, kind), _iterate_keys(transaction, environment[area], prefix, area)
-
-
-def _iterate_keys(
-    transaction: Any, database: Any, prefix: bytes, area: str
-) -> Iterator[tuple[int, Any]]:
-    cursor = transaction.cursor(database)
-    if not cursor.set_range(prefix):
-        return
-    for key, value in cursor:
-        if not bytes(key).startswith(prefix):
-            return
-        yield _number(area, bytes(key)), value
+    for area, kind, prefix in list_areas(iteration, n_kinds):
+        records = (
+            (_number(area, key), value)
+            for key, value in iterate_prefix(transaction, environment[area], prefix)
+        )
+        if area == OWN:
+            # Checksums, and what an open iteration has instead of these, have none themselves.
+            records = ((number, value) for number, value in records if number in OWN_NAMES)
+        yield (area, kind), records

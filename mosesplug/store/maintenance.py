@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from itertools import takewhile, zip_longest
+from itertools import zip_longest
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from mosesplug.store.files.opening import DATABASES
 from mosesplug.store.files.replacement import DRAFT, make_store
 from mosesplug.store.merge import Reader
 from mosesplug.store.records import KbestRecord
-from mosesplug.store.state import StoreState, iteration_key, kbest_key, statistics_key
+from mosesplug.store.state import StoreState, iterate_prefix, list_areas
 
 
 def count_stored_bytes(
@@ -31,28 +31,11 @@ def count_stored_bytes(
 
     They are lists, graphs, statistics and others.
     """
-    ranges = [
-        ("iterations", iteration_key(iteration, 0), iteration_key(iteration + 1, 0)),
-        ("kbest", kbest_key(iteration, 0), kbest_key(iteration + 1, 0)),
-        ("forest", kbest_key(iteration, 0), kbest_key(iteration + 1, 0)),
-    ]
-    for kind in range(len(state.kinds)):
-        first, end = statistics_key(kind, iteration, 0), statistics_key(kind, iteration + 1, 0)
-        ranges.append(("statistics", first, end))
     return sum(
         len(key) + len(value)
-        for database, first, end in ranges
-        for key, value in _iterate_keys(transaction, environment[database], first, end)
+        for area, _, prefix in list_areas(iteration, len(state.kinds))
+        for key, value in iterate_prefix(transaction, environment[area], prefix)
     )
-
-
-def _iterate_keys(
-    transaction: Any, database: Any, first: bytes, end: bytes
-) -> Iterator[tuple[bytes, Any]]:
-    cursor = transaction.cursor(database)
-    if not cursor.set_range(first):
-        return iter(())
-    return takewhile(lambda item: bytes(item[0]) < end, cursor)
 
 
 def list_faults(reader: Reader, state: StoreState, iteration: int, sentence: int) -> list[str]:

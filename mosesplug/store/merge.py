@@ -22,7 +22,7 @@ from mosesplug.store.checksums import compare_record
 from mosesplug.store.encoding import decode_value
 from mosesplug.store.files.environment import Environment
 from mosesplug.store.records import KbestRecord, corruption_error, read_record, report_damage
-from mosesplug.store.state import PROGRESS, iteration_key, kbest_key, statistics_key
+from mosesplug.store.state import PROGRESS, has_prefix, iteration_key, kbest_key, statistics_key
 from mosesplug.store.stored import StatisticsKind
 from mosesplug.tuning_set import SparseRows, TuningSet
 
@@ -85,9 +85,7 @@ class Reader:
 
     def has_lists(self, iteration: int) -> bool:
         """Return whether an iteration, finished or not, has lists."""
-        prefix = kbest_key(iteration, 0)[:4]
-        cursor = self._cursor(self._kbest)
-        return bool(cursor.set_range(prefix)) and bytes(cursor.key()).startswith(prefix)
+        return has_prefix(self.transaction, self._kbest, kbest_key(iteration, 0)[:4])
 
     def sentences(self, iteration: int) -> NDArray[np.int64]:
         """Return the sentences that have a list in an iteration, int64, ascending.

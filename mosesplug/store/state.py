@@ -339,3 +339,32 @@ def put_sorted(transaction: Any, database: Any, items: Mapping[bytes, bytes]) ->
     ordered = sorted(items.items())
     append = not cursor.last() or bytes(cursor.key()) < ordered[0][0]
     cursor.putmulti(ordered, append=append)
+
+
+def list_areas(iteration: int, n_kinds: int) -> list[tuple[str, int, bytes]]:
+    """Return where the records of an iteration are.
+
+    Returns:
+        Database, kind of statistics (0 for the others), and the prefix of its keys there.
+    """
+    prefix = kbest_key(iteration, 0)[:4]
+    areas = [(name, 0, prefix) for name in (OWN, "kbest", "forest")]
+    return areas + [
+        ("statistics", kind, statistics_key(kind, iteration, 0)[:8]) for kind in range(n_kinds)
+    ]
+
+
+def iterate_prefix(transaction: Any, database: Any, prefix: bytes) -> Iterator[tuple[bytes, Any]]:
+    """Yield keys with a prefix, and their values, in order."""
+    cursor = transaction.cursor(database)
+    if not cursor.set_range(prefix):
+        return
+    for key, value in cursor:
+        if not (name := bytes(key)).startswith(prefix):
+            return
+        yield name, value
+
+
+def has_prefix(transaction: Any, database: Any, prefix: bytes) -> bool:
+    """Return whether any key has a prefix."""
+    return next(iterate_prefix(transaction, database, prefix), None) is not None

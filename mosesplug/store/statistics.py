@@ -17,7 +17,14 @@ from mosesplug.store.checksums import put_checksums
 from mosesplug.store.files.environment import Environment
 from mosesplug.store.merge import Reader
 from mosesplug.store.records import report_damage
-from mosesplug.store.state import StoreState, load_state, put_meta, put_sorted, statistics_key
+from mosesplug.store.state import (
+    StoreState,
+    has_prefix,
+    load_state,
+    put_meta,
+    put_sorted,
+    statistics_key,
+)
 from mosesplug.store.stored import NumberType, StatisticsKind
 
 if TYPE_CHECKING:
@@ -96,9 +103,8 @@ def ensure_statistics(
 
 def _has(transaction: Any, environment: Environment, kind: StatisticsKind, iteration: int) -> bool:
     """Return whether an iteration has statistics of that kind (all of them, or none)."""
-    prefix = statistics_key(kind.number, iteration, 0)
-    cursor = transaction.cursor(environment["statistics"])
-    return bool(cursor.set_range(prefix)) and bytes(cursor.key())[:8] == prefix[:8]
+    prefix = statistics_key(kind.number, iteration, 0)[:8]
+    return has_prefix(transaction, environment["statistics"], prefix)
 
 
 def _add_kind(

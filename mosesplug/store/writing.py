@@ -39,10 +39,10 @@ from mosesplug.store.state import (
     StoreState,
     iteration_key,
     kbest_key,
+    list_areas,
     names_key,
     put_meta,
     put_sorted,
-    statistics_key,
 )
 from mosesplug.store.stored import MOST_SENTENCES, OpenLists, StatisticsKind
 from mosesplug.store.sums import OWN, Known
@@ -264,13 +264,8 @@ def delete_iteration(
     transaction: Any, environment: Environment, iteration: int, n_kinds: int
 ) -> None:
     """Remove everything of one iteration, finished or not."""
-    delete_prefix(transaction, environment["iterations"], iteration_key(iteration, COMMIT)[:4])
-    for name in ("kbest", "forest"):
-        delete_prefix(transaction, environment[name], kbest_key(iteration, 0)[:4])
-    for kind in range(n_kinds):
-        delete_prefix(
-            transaction, environment["statistics"], statistics_key(kind, iteration, 0)[:8]
-        )
+    for area, _, prefix in list_areas(iteration, n_kinds):
+        delete_prefix(transaction, environment[area], prefix)
 
 
 def _delete_unfinished_lists(
@@ -278,11 +273,9 @@ def _delete_unfinished_lists(
 ) -> None:
     """Remove the lists of an iteration and their statistics, unless it is finished."""
     if transaction.get(iteration_key(iteration, COMMIT), db=environment["iterations"]) is None:
-        delete_prefix(transaction, environment["kbest"], kbest_key(iteration, 0)[:4])
-        for kind in range(n_kinds):
-            delete_prefix(
-                transaction, environment["statistics"], statistics_key(kind, iteration, 0)[:8]
-            )
+        for area, _, prefix in list_areas(iteration, n_kinds):
+            if area in ("kbest", "statistics"):
+                delete_prefix(transaction, environment[area], prefix)
 
 
 def delete_prefix(transaction: Any, database: Any, prefix: bytes) -> None:
