@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 from mosesplug.decoders.description import ASK
 from mosesplug.errors import UsageError
@@ -20,13 +19,11 @@ from mosesplug.optimizers import Algorithm, algorithms
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.options import (
     Opt,
-    find_field_types,
-    find_switch,
     find_value,
     list_options,
 )
 from mosesplug.settings.arguments import check_transform
-from mosesplug.settings.checks import check_settings
+from mosesplug.settings.checks import check_settings, convert, make_settings
 from mosesplug.settings.configuration import Configuration, Repeats, RunPlan, Select, SelectRun
 from mosesplug.settings.decoders import collect_decoder_values, make_decoding
 from mosesplug.settings.paths import require_file, require_references
@@ -68,7 +65,7 @@ def make_plan(values: _Values, spelled: Callable[[str], str] = "--{}".format) ->
     objects |= make_decoding(values, spelled)
     transform = check_transform(values.get("transform"), spelled("transform"))
     objects[*root, "decoding", "transform"] = transform
-    return cast(RunPlan, _build(RunPlan, values, objects, ()))
+    return make_settings(RunPlan, values, objects, _convert)
 
 
 def _list_required(values: _Values) -> tuple[str, ...]:
@@ -97,7 +94,7 @@ def make_sharding(name: str, values: _Values) -> Sharding | None:
     check_settings(settings, values)
     if "shard-directory" in values:
         values["shard-directory"] = str(Path(values["shard-directory"]).resolve())
-    return cast(Sharding, _build(Sharding, values, {}, (), {each.path: each for each in settings}))
+    return make_settings(Sharding, values)
 
 
 _OF_LEARNERS = ("mixing", "keep", "async", "async-order")
@@ -126,50 +123,13 @@ def _sharding(values: _Values) -> Sharding | None:
     return make_sharding(values.get("algorithm", "mert"), values)
 
 
-def _build(
-    cls: Any,
-    values: _Values,
-    objects: Mapping[_Path, Any],
-    path: _Path,
-    settings: Mapping[_Path, Opt] | None = None,
-) -> Any:
-    """Make a settings class of values, and of objects that are made already."""
-    if settings is None:
-        settings = {each.path: each for each in list_options(RunPlan) if each.path}
-    arguments: dict[str, Any] = {}
-    hints = find_field_types(cls)
-    for each in fields(cls):
-        own = (*path, each.name)
-        switch = find_switch(cls, each.name)
-        if own in objects:
-            arguments[each.name] = objects[own]
-        elif switch is not None:
-            if values.get(switch):
-                inner = next(part for part in get_args(hints[each.name]) if is_dataclass(part))
-                arguments[each.name] = _build(inner, values, objects, own, settings)
-        elif own in settings:
-            if settings[own].name in values:
-                arguments[each.name] = _convert(settings[own], values[settings[own].name])
-        elif is_dataclass(hints[each.name]) and each.default is MISSING:
-            arguments[each.name] = _build(hints[each.name], values, objects, own, settings)
-    return cls(**arguments)
-
-
-def _convert(setting: Opt, value: Any) -> Any:
+def _convert(option: Opt, value: Any) -> Any:
     """Return a value as its field holds it."""
-    match setting.kind:
-        case "path" if setting.exists == "file":
-            return require_file(value, setting.what)
-        case "path" if setting.exists == "references":
-            return require_references(value)
-        case "path":
-            return Path(value).absolute()
-        case "texts" if isinstance(value, str):
-            return tuple(value.replace(",", " ").split())
-        case "texts":
-            return tuple(value)
-        case _:
-            return value
+    if option.kind != "path":
+        return convert(option, value)
+    if option.exists == "file":
+        return require_file(value, option.what)
+    return require_references(value) if option.exists == "references" else Path(value).absolute()
 
 
 def _resolve_last(values: dict[str, Any]) -> dict[str, Any]:

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any
+from dataclasses import MISSING, fields, is_dataclass
+from pathlib import Path
+from typing import Any, TypeVar, get_args
 
 from mosesplug.errors import UsageError, suggest
-from mosesplug.options import Opt, find_value, list_options
+from mosesplug.options import Opt, find_field_types, find_switch, find_value, list_options
 
+Made = TypeVar("Made")
 Spelling = Callable[[str], str]
 """How a program calls the setting of a name."""
 
@@ -77,11 +80,61 @@ def check_given(options: Any) -> None:
         UsageError: as for ``check_settings``.
     """
     cls: type = type(options)
-    declared = list_options(cls)
+    # Those of a settings class have been checked when it was made.
+    declared = [option for option in list_options(cls) if len(option.path) == 1]
     values = {option.name: (option, find_value(options, option.path)) for option in declared}
     given = {name: value for name, (option, value) in values.items() if value != option.default}
     words = {option.name: option.metavar for option in declared if option.is_positional}
     check_settings(declared, given, lambda name: words.get(name, f"--{name}"))
+
+
+def convert(option: Opt, value: Any) -> Any:
+    """Return a value as its field holds it."""
+    if option.kind == "path":
+        return Path(value)
+    if option.kind != "texts":
+        return value
+    words = value.replace(",", " ").split() if isinstance(value, str) else value
+    return tuple(map(Path, words) if option.exists == "path" else words)
+
+
+def make_settings(
+    cls: type[Made],
+    values: Mapping[str, Any],
+    objects: Mapping[tuple[str, ...], Any] | None = None,
+    convert: Callable[[Opt, Any], Any] = convert,
+) -> Made:
+    """Return a settings class with values; those that are missing have their defaults.
+
+    Args:
+        values: the values by the names of options.
+        objects: values of fields that are no options, by the attributes that lead to them.
+        convert: returns the value of an option as its field holds it.
+    """
+    root: type = cls
+    known = {option.path: option for option in list_options(root) if option.path}
+
+    def build(cls: Any, path: tuple[str, ...]) -> Any:
+        arguments: dict[str, Any] = {}
+        hints = find_field_types(cls)
+        for declared in fields(cls):
+            own = (*path, declared.name)
+            hint, switch = hints[declared.name], find_switch(cls, declared.name)
+            if own in (objects or {}):
+                arguments[declared.name] = (objects or {})[own]
+            elif switch is not None:
+                if values.get(switch):
+                    inner = next(part for part in get_args(hint) if is_dataclass(part))
+                    arguments[declared.name] = build(inner, own)
+            elif own in known:
+                if known[own].name in values:
+                    arguments[declared.name] = convert(known[own], values[known[own].name])
+            elif is_dataclass(hint) and declared.default is MISSING:
+                arguments[declared.name] = build(hint, own)
+        return cls(**arguments)
+
+    made: Made = build(cls, ())
+    return made
 
 
 def check_fields(settings: Any, lenient: Collection[str] = ()) -> None:

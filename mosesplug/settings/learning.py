@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 from formats.weights.named import find_weight_files
 from mosesplug.cores import usable_cores
 from mosesplug.errors import UsageError
-from mosesplug.options import Opt, Parts, find_field_types, list_options, same_as, set_parsed
-from mosesplug.settings.checks import check_fields, check_settings
+from mosesplug.options import Opt, Parts, list_options, same_as, set_parsed
+from mosesplug.settings.checks import check_fields, check_settings, make_settings
 from mosesplug.settings.configuration import RunPlan, SelectRun
 from mosesplug.settings.features import AddedFeature, parse_added_features
 from mosesplug.settings.lengths import WORDS, LengthRange, parse_length_range
@@ -392,21 +392,9 @@ def make_learning_settings(
     # Here and not above: it brings the metrics, which --help does not need.
     from mosesplug.settings.build import make_sharding
 
-    settings = list_options(LearningSettings)
-    check_settings(settings, values, spelled)
-    hints = find_field_types(LearningSettings)
-    arguments: dict[str, Any] = {}
-    of_lists: dict[str, Any] = {}
-    for each in settings:
-        if each.path and each.name in values:
-            kinds, value = get_args(hints[each.path[0]]), values[each.name]
-            if each.kind == "texts":
-                words = value.replace(",", " ").split() if isinstance(value, str) else value
-                value = tuple(map(Path, words) if Path in kinds else words)
-            holder = arguments if len(each.path) == 1 else of_lists
-            holder[each.path[-1]] = Path(value) if each.kind == "path" else value
+    check_settings(list_options(LearningSettings), values, spelled)
     sharding = make_sharding(values.get("algorithm", "mert"), values)
-    made = LearningSettings(**arguments, lists=ListSettings(**of_lists), sharding=sharding)
+    made = make_settings(LearningSettings, values, {("sharding",): sharding})
     if has_data:
         made.check_data()
     return made

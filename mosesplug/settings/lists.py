@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from formats.weights.list_changes import ListChanges
 from mosesplug.errors import UsageError
 from mosesplug.options import Opt, find_value, list_options, set_parsed
-from mosesplug.settings.checks import check_settings
+from mosesplug.settings.checks import check_settings, make_settings
 from mosesplug.settings.features import (
     AddedFeature,
     DerivedFeature,
@@ -233,14 +233,8 @@ def make_list_settings(
     Raises:
         UsageError: a value cannot be used.
     """
-    settings = list_options(ListSettings)
-    check_settings(settings, values, spelled)
-    arguments: dict[str, Any] = {}
-    for each in settings:
-        if each.name in values:
-            value = values[each.name]
-            arguments[each.path[0]] = tuple(value) if each.kind == "texts" else value
-    return ListSettings(**arguments)
+    check_settings(list_options(ListSettings), values, spelled)
+    return make_settings(ListSettings, values)
 
 
 def hint_at_tables(settings: ListSettings) -> str:
