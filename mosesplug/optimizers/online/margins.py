@@ -49,7 +49,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from mosesplug.arrays import Choice, Scores
+from mosesplug.arrays import Choice, Scores, SentenceValues
 from mosesplug.errors import UsageError
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.lists.rows import (
@@ -330,13 +330,13 @@ def mira_learner(options: MiraOptions) -> Learner:
 
 def rm_pa_learner(options: RelativeMarginOptions) -> Learner:
     """Return relative margin with passive-aggressive steps (Algorithm 2)."""
-    return _margin_learner(options, _relative(options), step_to_relative_margins, spreads=True)
+    return _margin_learner(options, _relative(options), step_to_relative_margins)
 
 
 def rm_cp_learner(options: RmCpOptions) -> Learner:
     """Return relative margin with working sets (Algorithm 1, equation 5)."""
     settings = _relative(options, options.solver_tolerance, options.solver_iterations)
-    return _margin_learner(options, settings, solve_relative_margins, spreads=True)
+    return _margin_learner(options, settings, solve_relative_margins)
 
 
 def _relative(
@@ -364,15 +364,11 @@ def _margin_learner(
     options: CostOptions,
     settings: Callable[[Batch, Step], dict[str, Any]],
     solve: Solve,
-    *,
-    spreads: bool = False,
 ) -> Learner:
     """Return the chain of a closed form, to whose weights steps are added.
 
     Args:
         settings: returns what a batch's ``MarginTask`` has beside hypotheses.
-        spreads: whether reports have ``spread``, the mean difference in model score between the
-            reference and the lowest hypothesis before the update, and the mean of the squares.
     """
     costs = options.costs()
 
@@ -388,17 +384,26 @@ def _margin_learner(
         touched = np.flatnonzero(walk.total_step)
         divisor = max(1, n_sentences)
         report = {"loss": float(walk.losses.sum()) / divisor, "violations": float(violations)}
-        if spreads:
-            report["spread"] = float(walk.spreads.sum()) / divisor
-            report["squared_spread"] = float(walk.spreads @ walk.spreads) / divisor
         return Change(
             columns=rows.columns[touched],
             values=walk.total_step[touched],
             memory=costs.update_memory(batch, memory, costs.choose(batch, walk.scores, gains)),
-            report=report,
+            report=report | _report_spreads(walk.spreads),
         )
 
     return additive_learner(change, costs.memory)
+
+
+def _report_spreads(spreads: SentenceValues) -> dict[str, float]:
+    """Return means of the reference's score minus the lowest, and of its square.
+
+    (Eidelman et al. 2013, section 5, whose bound keeps them small.)
+    """
+    divisor = max(1, len(spreads))
+    return {
+        "spread": float(spreads.sum()) / divisor,
+        "squared_spread": float(spreads @ spreads) / divisor,
+    }
 
 
 def arow_learner(options: ArowOptions) -> Learner:
@@ -423,7 +428,8 @@ def arow_learner(options: ArowOptions) -> Learner:
         weights = state.vectors["weights"][rows.columns]
         variances = state.vectors["variances"][rows.columns]
         total_step, squares = np.zeros(len(weights)), np.zeros(len(weights))
-        shrink, scores, losses = np.ones(len(weights)), np.zeros(batch.n_hyps), []
+        shrink, scores = np.ones(len(weights)), np.zeros(batch.n_hyps)
+        losses, spreads = [], []
         ends = drop_empty_sentences(batch.offsets).tolist()
         for (start, end), oracle in zip(pairwise(ends), given_oracles(batch).tolist(), strict=True):
             own = slice(start, end)
@@ -432,6 +438,7 @@ def arow_learner(options: ArowOptions) -> Learner:
             fear = start + int(np.argmax(scores[own] - gains[own]))
             loss = max(0.0, float(gains[hope] - gains[fear] - (scores[hope] - scores[fear])))
             losses.append(loss)
+            spreads.append(float(scores[hope] - scores[own].min()))
             if loss == 0.0:
                 continue
             places, values = difference(features, hope, fear)
@@ -461,6 +468,7 @@ def arow_learner(options: ArowOptions) -> Learner:
             report={
                 "loss": sum(losses) / n_sentences,
                 "violations": float(np.count_nonzero(losses)),
+                **_report_spreads(np.array(spreads)),
             },
         )
 

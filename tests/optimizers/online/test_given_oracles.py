@@ -83,6 +83,16 @@ def test_a_given_oracle_gains_on_the_fear(learner: Learner, seed: int) -> None:
     assert step @ (rows[oracle] - rows[rival]) > 0.0
 
 
+def test_reports_have_the_spread(learner: Learner) -> None:
+    """It is the score of the reference above the lowest one, before the update."""
+    batch = with_oracles(random_batch(3, [6]), [4])
+    start = start_of(batch)
+    change = learner.change(learner.init(start), batch, step_over(len(batch.space)))
+    scores = full_rows(batch) @ start
+    assert change.report["spread"] == pytest.approx(scores[4] - scores.min())
+    assert change.report["squared_spread"] == pytest.approx((scores[4] - scores.min()) ** 2)
+
+
 def test_mira_moves_towards_the_given_row() -> None:
     batch = random_batch(1, [0, 4, 5])
     start, rows = start_of(batch), full_rows(batch)
