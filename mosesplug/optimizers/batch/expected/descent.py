@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -249,24 +249,6 @@ class DescentSettings:
     start_spread: float = 1.0
 
 
-@dataclass(frozen=True)
-class StageResult:
-    """The result of one descent.
-
-    Attributes:
-        x: float64 ``[n_coordinates]``.
-        scale: the scale of the distribution's weights.
-        steps: figures of the start and of each accepted step: ``objective`` with its regularizers,
-            and ``gradient``, the length of its (pseudo-)gradient by the coordinates.
-        has_converged: False if the iterations were used up.
-    """
-
-    x: Floats
-    scale: float
-    steps: tuple[dict[str, float], ...]
-    has_converged: bool
-
-
 def minimize_stage(
     objective: Objective,
     coordinates: Coordinates,
@@ -274,10 +256,15 @@ def minimize_stage(
     scale: float,
     settings: DescentSettings,
     center: Floats | None = None,
-) -> StageResult:
+) -> tuple[Fit, float]:
     """Minimize ``objective(scale w) + l2/2 |w - center|^2 + l1 |w|_1`` over ``w``.
 
     The scale is a variable too with ``learns_scale``. No accepted step increases the objective.
+
+    Returns:
+        The fit of the coordinates, and the scale. Its rounds are figures of the start and of each
+        accepted step: ``objective`` with its regularizers, and ``gradient``, the length of its
+        (pseudo-)gradient by the coordinates.
 
     Args:
         objective: the objective of the weights of the distribution.
@@ -323,7 +310,7 @@ def minimize_stage(
         minimize = partial(minimize_in_box, box=(low, high))
         if settings.l1 > 0.0:
             minimize = partial(minimize_in_box_with_l1, box=(low, high), penalties=penalties)
-    found = minimize(
+    fit = minimize(
         function,
         first,
         memory=_MEMORY,
@@ -332,6 +319,5 @@ def minimize_stage(
         decrease=settings.tolerance,
         accepted=record,
     )
-    point = found.weights
-    end = math.exp(point[n]) if settings.learns_scale else scale
-    return StageResult(units * point[:n], end, tuple(steps), found.has_converged)
+    end = math.exp(fit.weights[n]) if settings.learns_scale else scale
+    return replace(fit, weights=units * fit.weights[:n], rounds=tuple(steps)), end

@@ -12,7 +12,7 @@ Search graphs have the same objectives over all their derivations (``forest.obje
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Scores, SentenceValues, Statistics, Weights
 from mosesplug.candidates import Objective
 from mosesplug.kernels import read_only
 from mosesplug.metrics.expected_bleu import expected_bleu
@@ -39,8 +40,8 @@ Floats = NDArray[np.float64]
 
 
 def evaluate_scaled(
-    objective: Objective, weights: Floats, scale: float
-) -> tuple[float, Floats, float]:
+    objective: Objective, weights: Weights, scale: float
+) -> tuple[float, Weights, float]:
     """Return the objective at ``scale * weights`` (survey, eq. 22) and derivatives.
 
     Args:
@@ -57,21 +58,46 @@ def evaluate_scaled(
 
 
 @dataclass(frozen=True)
-class _Sums:
-    """Sums of an objective over the sentences of a shard.
+class _Part:
+    """A shard of an objective.
 
     Attributes:
-        values: float64 ``[n_sentences]``.
-        gradient: the gradient of their sum.
+        lists: the hypotheses.
+        rows: values of each hypothesis, by name.
+        last: the last distribution of each thread, and its weights.
     """
 
-    values: Floats
-    gradient: GradientParts
+    lists: BlockedLists
+    rows: Mapping[str, NDArray[Any]]
+    last: threading.local = field(default_factory=threading.local, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, shard: ListShard, **rows: NDArray[Any]) -> _Part:
+        return cls(BlockedLists.of(shard), rows)
+
+    @classmethod
+    def with_statistics(cls, shard: ListShard) -> _Part:
+        return cls.of(shard, stats=read_only(shard.lists.stats, np.float64))
+
+    def keep_distribution(self, weights: Weights) -> Distribution:
+        """Return the distribution, and keep it for ``take_distribution``."""
+        distribution = self.lists.distribution(weights)
+        self.last.kept = weights.tobytes(), distribution
+        return distribution
+
+    def take_distribution(self, weights: Weights) -> Distribution:
+        """Return the kept distribution, or compute it if it has other weights."""
+        key, distribution = self.last.__dict__.pop("kept", (b"", None))
+        return distribution if key == weights.tobytes() else self.lists.distribution(weights)
 
 
-def _add(sums: Sequence[_Sums]) -> tuple[float, Floats]:
-    values = np.concatenate([each.values for each in sums])
-    return float(values.sum()), add_gradients([each.gradient for each in sums])
+_Sums = tuple[SentenceValues, GradientParts]
+"""The values of a shard's sentences, and the gradient of their sum."""
+
+
+def _add(sums: Sequence[_Sums]) -> tuple[float, Weights]:
+    values = np.concatenate([values for values, _ in sums])
+    return float(values.sum()), add_gradients([gradient for _, gradient in sums])
 
 
 def _count_filled(shards: ListShards) -> int:
@@ -79,17 +105,8 @@ def _count_filled(shards: ListShards) -> int:
     return int(np.count_nonzero(np.diff(shards.offsets)))
 
 
-@dataclass(frozen=True)
-class _OracleLists:
-    """A shard of the softmax loss; see ``softmax``."""
-
-    lists: BlockedLists
-    is_oracle: NDArray[np.bool_]
-    costs: Floats | None
-
-
 def softmax(
-    shards: ListShards, is_oracle: NDArray[np.bool_], costs: Floats | None = None
+    shards: ListShards, is_oracle: NDArray[np.bool_], costs: Scores | None = None
 ) -> Objective:
     """Return minus the mean log-probability of the oracles (survey, eq. 20 and 21).
 
@@ -105,24 +122,18 @@ def softmax(
     rows: dict[str, NDArray[Any]] = {"is_oracle": is_oracle}
     if costs is not None:
         rows["costs"] = costs
-    prepared, n_filled = shards.prepare(_oracle_lists, rows=rows), _count_filled(shards)
+    prepared, n_filled = shards.prepare(_Part.of, rows=rows), _count_filled(shards)
 
-    def objective(weights: Floats) -> tuple[float, Floats]:
+    def objective(weights: Weights) -> tuple[float, Weights]:
         value, gradient = _add(prepared.map(_oracle_sums, repeat(weights)))
         return value / n_filled, gradient / n_filled
 
     return objective
 
 
-def _oracle_lists(
-    shard: ListShard, is_oracle: NDArray[np.bool_], costs: Floats | None = None
-) -> _OracleLists:
-    return _OracleLists(BlockedLists.of(shard), is_oracle, costs)
-
-
-def _oracle_sums(part: _OracleLists, weights: Floats) -> _Sums:
+def _oracle_sums(part: _Part, weights: Weights) -> _Sums:
     lists = part.lists
-    found = lists.distribution(weights, part.costs)
+    found = lists.distribution(weights, part.rows.get("costs"))
     losses, coefficients = np.empty(lists.n_sentences), np.empty(lists.n_hyps)
     lists.for_each_block(
         lambda first, last: compute_oracle_losses(
@@ -132,23 +143,15 @@ def _oracle_sums(part: _OracleLists, weights: Floats) -> _Sums:
             found.scores,
             found.logs,
             found.shares,
-            part.is_oracle,
+            part.rows["is_oracle"],
             losses,
             coefficients,
         )
     )
-    return _Sums(losses, lists.gradient_parts(coefficients))
+    return losses, lists.gradient_parts(coefficients)
 
 
-@dataclass(frozen=True)
-class _ErrorLists:
-    """A shard of the expected error; see ``risk``."""
-
-    lists: BlockedLists
-    errors: Floats
-
-
-def risk(shards: ListShards, errors: Floats, temperature: float = 0.0) -> Objective:
+def risk(shards: ListShards, errors: Scores, temperature: float = 0.0) -> Objective:
     """Return the mean expected error of a sentence (survey, eq. 24) minus entropy.
 
     Args:
@@ -156,48 +159,18 @@ def risk(shards: ListShards, errors: Floats, temperature: float = 0.0) -> Object
         errors: float64 ``[n_hyps]``.
         temperature: the temperature of the entropy, ``T``.
     """
-    prepared = shards.prepare(_error_lists, rows={"errors": errors})
+    prepared = shards.prepare(_Part.of, rows={"errors": errors})
     n_filled = _count_filled(shards)
 
-    def objective(weights: Floats) -> tuple[float, Floats]:
+    def objective(weights: Weights) -> tuple[float, Weights]:
         value, gradient = _add(prepared.map(_error_sums, repeat(weights), repeat(temperature)))
         return value / n_filled, gradient / n_filled
 
     return objective
 
 
-def _error_lists(shard: ListShard, errors: Floats) -> _ErrorLists:
-    return _ErrorLists(BlockedLists.of(shard), errors)
-
-
-def _error_sums(part: _ErrorLists, weights: Floats, temperature: float) -> _Sums:
-    return _average(part.lists, part.lists.distribution(weights), part.errors, temperature)
-
-
-@dataclass(frozen=True)
-class _StatisticsLists:
-    """A shard of xBLEU.
-
-    Attributes:
-        lists: the hypotheses.
-        stats: float64 ``[n_hyps, 9]``, C-contiguous.
-        last: the last distribution of each thread, and its weights.
-    """
-
-    lists: BlockedLists
-    stats: Floats
-    last: threading.local = field(default_factory=threading.local, repr=False, compare=False)
-
-    def keep_distribution(self, weights: Floats) -> Distribution:
-        """Return the distribution, and keep it for ``take_distribution``."""
-        found = self.lists.distribution(weights)
-        self.last.kept = weights.tobytes(), found
-        return found
-
-    def take_distribution(self, weights: Floats) -> Distribution:
-        """Return the kept distribution, or compute it if it has other weights."""
-        key, found = self.last.__dict__.pop("kept", (b"", None))
-        return found if key == weights.tobytes() else self.lists.distribution(weights)
+def _error_sums(part: _Part, weights: Weights, temperature: float) -> _Sums:
+    return _average(part.lists, part.lists.distribution(weights), part.rows["errors"], temperature)
 
 
 def xbleu(shards: ListShards, temperature: float = 0.0) -> Objective:
@@ -207,10 +180,10 @@ def xbleu(shards: ListShards, temperature: float = 0.0) -> Objective:
         shards: the hypotheses in shards, with statistics of BLEU.
         temperature: the temperature of the entropy, ``T``.
     """
-    prepared = shards.prepare(_statistics_lists)
+    prepared = shards.prepare(_Part.with_statistics)
     share = temperature / _count_filled(shards)
 
-    def objective(weights: Floats) -> tuple[float, Floats]:
+    def objective(weights: Weights) -> tuple[float, Weights]:
         totals = add_parts(prepared.map(_expected_statistics, repeat(weights)))
         bleu, by_statistics = expected_bleu(totals)
         sums = prepared.map(_bleu_sums, repeat(weights), repeat(by_statistics), repeat(share))
@@ -221,13 +194,9 @@ def xbleu(shards: ListShards, temperature: float = 0.0) -> Objective:
     return objective
 
 
-def _statistics_lists(shard: ListShard) -> _StatisticsLists:
-    return _StatisticsLists(BlockedLists.of(shard), read_only(shard.lists.stats, np.float64))
-
-
-def _expected_statistics(part: _StatisticsLists, weights: Floats) -> Floats:
+def _expected_statistics(part: _Part, weights: Weights) -> Floats:
     """Return the expected statistics of each block, float64 ``[n_blocks, 9]``."""
-    lists, stats = part.lists, part.stats
+    lists, stats = part.lists, part.rows["stats"]
     found = part.keep_distribution(weights)
     return lists.block_sums(
         stats.shape[1],
@@ -236,25 +205,25 @@ def _expected_statistics(part: _StatisticsLists, weights: Floats) -> Floats:
 
 
 def _bleu_sums(
-    part: _StatisticsLists, weights: Floats, by_statistics: Floats, temperature: float
+    part: _Part, weights: Weights, by_statistics: Statistics, temperature: float
 ) -> _Sums:
     """Return the sums of errors by the derivatives of BLEU, float64 ``[9]``."""
     lists, errors = part.lists, np.zeros(part.lists.n_hyps)
     lists.for_each_block(
         lambda first, last: add_weighted_statistics(
-            *lists.rows(first, last), part.stats, -by_statistics, errors
+            *lists.rows(first, last), part.rows["stats"], -by_statistics, errors
         )
     )
     return _average(lists, part.take_distribution(weights), errors, temperature)
 
 
-def _average(lists: BlockedLists, found: Distribution, errors: Floats, temperature: float) -> _Sums:
+def _average(lists: BlockedLists, found: Distribution, errors: Scores, temperature: float) -> _Sums:
     """Return expected errors of sentences minus the temperature times their entropies.
 
     The entropy of a sentence is ``log sum exp(s) - E[s]``, so the scores ``s`` act as errors too.
     """
     if temperature == 0.0:
         means, coefficients = lists.expectations(found, errors)
-        return _Sums(means, lists.gradient_parts(coefficients))
+        return means, lists.gradient_parts(coefficients)
     means, coefficients = lists.expectations(found, errors + temperature * found.scores)
-    return _Sums(means - temperature * found.logs, lists.gradient_parts(coefficients))
+    return means - temperature * found.logs, lists.gradient_parts(coefficients)

@@ -276,11 +276,11 @@ def _descend(
         usable = coordinates.inactive is None or x[-1] > 0.0
         now = coordinates.decoder_weights(x, initial) if usable else initial
         cost = objective(stage, now)
-        found = minimize_stage(cost, coordinates, x, stage.scale, settings, center)
-        x = found.x
-        about = {"stage": number + 1, "scale": found.scale, "temperature": stage.temperature}
-        history.extend({**about, **step} for step in found.steps)
+        fit, scale = minimize_stage(cost, coordinates, x, stage.scale, settings, center)
+        x = fit.weights
+        about = {"stage": number + 1, "scale": scale, "temperature": stage.temperature}
+        history.extend({**about, **step} for step in fit.rounds)
         progress(number + 1, len(stages), "stages")
     # Only the last stage must converge.
-    history[-1]["converged"] = found.has_converged
+    history[-1]["converged"] = fit.has_converged
     return x, history

@@ -26,10 +26,11 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Weights
 from mosesplug.optimizers.batch.fits import fit_scaled
 from mosesplug.optimizers.batch.margin.options import RegularizedOptions
 from mosesplug.optimizers.batch.margin.pairs import PairsLoss, solve_pairs
-from mosesplug.optimizers.batch.margin.planes import Planes, solve_n_slack, solve_one_slack
+from mosesplug.optimizers.batch.margin.planes import solve_n_slack, solve_one_slack
 from mosesplug.optimizers.batch.margin.worst import WorstLoss, solve_dual
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.lists.scaled import ScaledLists, scale_lists
@@ -131,109 +132,78 @@ class CuttingPlaneOptions(_ReferenceOptions):
     ] = 500
 
 
-_Solve = Callable[[ScaledLists, NDArray[np.int64]], Fit]
-"""From lists and references to the weights of one round; starts where the last one ended."""
+_Solve = Callable[[ScaledLists, NDArray[np.int64], Any], tuple[Fit, Any]]
+"""From lists, references and the end of the last round to the weights of a round, and its end."""
 
 
 def large_margin(
     problem: Problem,
-    initial: Floats,
+    initial: Weights,
     rng: np.random.Generator,
     options: MarginOptions,
     progress: Progress,
 ) -> Solution:
     """Tune the active weights to large margins, by descent in the dual problem.
 
-    See ``problem`` for the arguments. ``rng`` draws the order of visits and the greedy oracles.
+    ``rng`` draws the order of visits and the greedy oracles.
 
     Raises:
-        OptimizerError: the fitted weights
-            are all zero.
+        OptimizerError: the fitted weights are all zero.
     """
     gains = options.gains(problem, initial, rng)
+    limits: Any = {"tolerance": options.solver_tolerance, "sweeps": options.sweeps}
 
-    def solver() -> _Solve:
-        latest: list[Floats] = []
+    def solve(
+        lists: ScaledLists, references: NDArray[np.int64], multipliers: Any
+    ) -> tuple[Fit, Any]:
+        if options.violations == "all":
+            return solve_pairs(_pairs_loss(lists, references, gains, options), rng, **limits), None
+        loss = _worst_loss(lists, references, gains, options)
+        return solve_dual(loss, rng, **limits, multipliers=multipliers)
 
-        def solve(lists: ScaledLists, references: NDArray[np.int64]) -> Fit:
-            if options.violations == "all":
-                loss = _pairs_loss(lists, references, gains, options)
-                return solve_pairs(
-                    loss, rng, tolerance=options.solver_tolerance, sweeps=options.sweeps
-                )
-            fit, multipliers = solve_dual(
-                _worst_loss(lists, references, gains, options),
-                rng,
-                tolerance=options.solver_tolerance,
-                sweeps=options.sweeps,
-                multipliers=latest[0] if latest else None,
-            )
-            latest[:] = [multipliers]
-            return fit
-
-        return solve
-
-    return _solve_in_rounds(problem, initial, gains, options, solver, progress)
+    return _solve_in_rounds(problem, initial, gains, options, solve, progress)
 
 
 def cutting_plane(
     problem: Problem,
-    initial: Floats,
+    initial: Weights,
     rng: np.random.Generator,
     options: CuttingPlaneOptions,
     progress: Progress,
 ) -> Solution:
     """Tune the active weights to large margins by cutting planes; as ``large_margin``."""
     gains = options.gains(problem, initial, rng)
+    limits: Any = {"epsilon": options.epsilon, "rounds": options.planes}
 
-    def solver() -> _Solve:
-        planes: list[Planes] = []
-        latest: list[Floats] = []
+    def solve(lists: ScaledLists, references: NDArray[np.int64], latest: Any) -> tuple[Fit, Any]:
+        loss = _worst_loss(lists, references, gains, options)
+        if options.slack_variables == "one":
+            return solve_one_slack(loss, **limits, planes=latest)
+        return solve_n_slack(loss, rng, **limits, sweeps=_SWEEPS, multipliers=latest)
 
-        def solve(lists: ScaledLists, references: NDArray[np.int64]) -> Fit:
-            loss = _worst_loss(lists, references, gains, options)
-            epsilon, limit = options.epsilon, options.planes
-            if options.slack_variables == "one":
-                start = planes[0] if planes else None
-                fit, found = solve_one_slack(loss, epsilon=epsilon, rounds=limit, planes=start)
-                planes[:] = [found]
-                return fit
-            fit, multipliers = solve_n_slack(
-                loss,
-                rng,
-                epsilon=epsilon,
-                rounds=limit,
-                sweeps=_SWEEPS,
-                multipliers=latest[0] if latest else None,
-            )
-            latest[:] = [multipliers]
-            return fit
-
-        return solve
-
-    return _solve_in_rounds(problem, initial, gains, options, solver, progress)
+    return _solve_in_rounds(problem, initial, gains, options, solve, progress)
 
 
 def _solve_in_rounds(
     problem: Problem,
-    initial: Floats,
+    initial: Weights,
     gains: Floats,
     options: _ReferenceOptions,
-    solver: Callable[[], _Solve],
+    solve: _Solve,
     progress: Progress,
 ) -> Solution:
     """Choose references and solve, round by round; return the round of the best score."""
     lists = scale_lists(problem, initial, options.scaling)
 
     def fit(lists: ScaledLists) -> Fit:
-        solve, weights = solver(), np.zeros(len(lists.columns))
+        weights, end = np.zeros(len(lists.columns)), None
         best, best_score, rounds = None, -np.inf, []
         before = None
         for number in range(1, options.rounds + 1):
             references = _references(lists, weights, gains, options)
             if before is not None and np.array_equal(references, before):
                 break
-            found = solve(lists, references)
+            found, end = solve(lists, references, end)
             weights, before = found.weights, references
             score = _score(problem, lists, weights)
             if best is None or score > best_score:

@@ -67,7 +67,7 @@ def log_likelihood(
 def test_convex_minimum_is_that_of_a_newton_solver(seed: int, scale: float) -> None:
     """Of single oracles and L2; with a scale, of the weights times that."""
     lists = lists_of_all_scales(seed)
-    found = minimize_stage(
+    found, _ = minimize_stage(
         softmax(WholeLists(lists), first_ones(lists)),
         coordinates(lists),
         coordinates(lists).start,
@@ -83,8 +83,8 @@ def test_convex_minimum_is_that_of_a_newton_solver(seed: int, scale: float) -> N
         method="trust-exact",
         options={"gtol": 1e-11, "maxiter": 500},
     )
-    np.testing.assert_allclose(scale * found.x, reference.x, rtol=0.0, atol=1e-6)
-    assert found.steps[-1]["objective"] == pytest.approx(reference.fun, rel=1e-10)
+    np.testing.assert_allclose(scale * found.weights, reference.x, rtol=0.0, atol=1e-6)
+    assert found.rounds[-1]["objective"] == pytest.approx(reference.fun, rel=1e-10)
 
 
 def test_minimum_around_a_center_is_that_of_a_newton_solver() -> None:
@@ -92,7 +92,7 @@ def test_minimum_around_a_center_is_that_of_a_newton_solver() -> None:
     lists = lists_of_all_scales(2)
     where, made = coordinates(lists), features(lists)
     center = where.start + 0.1
-    found = minimize_stage(
+    found, _ = minimize_stage(
         softmax(WholeLists(lists), first_ones(lists)),
         where,
         where.start,
@@ -115,9 +115,9 @@ def test_minimum_around_a_center_is_that_of_a_newton_solver() -> None:
         method="trust-exact",
         options={"gtol": 1e-9, "maxiter": 500},
     )
-    assert found.steps[-1]["objective"] == pytest.approx(reference.fun, rel=1e-9)
+    assert found.rounds[-1]["objective"] == pytest.approx(reference.fun, rel=1e-9)
     scales = np.sqrt(where.variances)
-    np.testing.assert_allclose(scales * found.x, scales * reference.x, rtol=0.0, atol=1e-3)
+    np.testing.assert_allclose(scales * found.weights, scales * reference.x, rtol=0.0, atol=1e-3)
 
 
 def test_l1_is_minimal_by_its_optimality_conditions() -> None:
@@ -125,10 +125,12 @@ def test_l1_is_minimal_by_its_optimality_conditions() -> None:
     lists, l1 = lists_of_all_scales(4), 0.05
     settings = replace(SETTINGS, l1=l1, l2=0.0)
     objective = softmax(WholeLists(lists), first_ones(lists))
-    found = minimize_stage(objective, coordinates(lists), coordinates(lists).start, 1.0, settings)
-    slope, used = objective(found.x)[1], found.x != 0.0
+    found, _ = minimize_stage(
+        objective, coordinates(lists), coordinates(lists).start, 1.0, settings
+    )
+    slope, used = objective(found.weights)[1], found.weights != 0.0
     assert 0 < used.sum() < len(used)
-    np.testing.assert_allclose(slope[used], -l1 * np.sign(found.x[used]), rtol=0.0, atol=1e-5)
+    np.testing.assert_allclose(slope[used], -l1 * np.sign(found.weights[used]), rtol=0.0, atol=1e-5)
     assert (np.abs(slope[~used]) <= l1 + 1e-5).all()
 
 
@@ -139,20 +141,20 @@ def test_steps_never_go_up(learns_scale: bool, l1: float) -> None:
     settings = replace(SETTINGS, l1=l1, l2=1e-3, learns_scale=learns_scale, iterations=40)
     objective = xbleu(WholeLists(lists))
     where = coordinates(lists)
-    found = minimize_stage(objective, where, where.start, 1.0, settings)
-    values = [step["objective"] for step in found.steps]
+    found, scaled = minimize_stage(objective, where, where.start, 1.0, settings)
+    values = [step["objective"] for step in found.rounds]
     assert len(values) > 5
     assert (np.diff(values) <= 0.0).all()
-    end = objective(found.scale * where.weights(found.x))[0]
-    penalty = l1 * np.abs(found.x).sum() + 5e-4 * found.x @ found.x
+    end = objective(scaled * where.weights(found.weights))[0]
+    penalty = l1 * np.abs(found.weights).sum() + 5e-4 * found.weights @ found.weights
     assert values[-1] == pytest.approx(end + penalty, rel=1e-9)
-    assert (found.scale != 1.0) == learns_scale
+    assert (scaled != 1.0) == learns_scale
 
 
 def test_the_reported_gradient_is_that_of_the_weights() -> None:
     lists = lists_of_all_scales(6)
     objective, where = softmax(WholeLists(lists), first_ones(lists)), coordinates(lists)
     settings = replace(SETTINGS, iterations=1)
-    first = minimize_stage(objective, where, where.start, 2.0, settings).steps[0]
+    first = minimize_stage(objective, where, where.start, 2.0, settings)[0].rounds[0]
     gradient = 2.0 * objective(2.0 * where.start)[1] + settings.l2 * where.start
     assert first["gradient"] == pytest.approx(float(np.linalg.norm(gradient)))
