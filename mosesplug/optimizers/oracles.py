@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Offsets, Scores
 from mosesplug.metrics.few_sentences import FewSentences
 from mosesplug.metrics.protocol import Metric
 from mosesplug.tuning_set import TuningSet
@@ -29,13 +30,13 @@ class OracleSets:
 
     Attributes:
         rows: int64; those of sentence ``i`` are ``rows[offsets[i]:offsets[i + 1]]``, ascending.
-        offsets: int64 ``[n_sentences + 1]``; empty sentences have no oracles.
+        offsets: empty sentences have no oracles.
         score: the score of the corpus metric, or the mean gain of sentence oracles.
         oracle_rows: int64, the hypothesis of each non-empty sentence that gives the score.
     """
 
     rows: NDArray[np.int64]
-    offsets: NDArray[np.int64]
+    offsets: Offsets
     score: float
     oracle_rows: NDArray[np.int64]
 
@@ -45,13 +46,8 @@ class OracleSets:
         return self.rows[self.offsets[:-1][np.diff(self.offsets) > 0]]
 
 
-def sentence_oracles(offsets: NDArray[np.int64], gains: NDArray[np.float64]) -> OracleSets:
-    """Return the hypotheses of largest gain of each sentence, and the mean gain.
-
-    Args:
-        offsets: int64 ``[n_sentences + 1]``.
-        gains: float64 ``[n_hyps]``; larger is better.
-    """
+def sentence_oracles(offsets: Offsets, gains: Scores) -> OracleSets:
+    """Return the hypotheses of largest gain of each sentence, and the mean gain."""
     widths = np.diff(offsets)
     starts = offsets[:-1][widths > 0]
     if not len(starts):

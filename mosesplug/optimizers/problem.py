@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import FeatureMask, Weights
 from mosesplug.candidates import Candidates
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
@@ -54,16 +55,16 @@ class Problem:
     Attributes:
         tuning_set: the merged hypotheses; only their features if the source is search graphs.
         metric: scores summed statistics; larger is better.
-        active: bool ``[n_features]``, the weights that may change; None: all dense ones.
-        minima: float64 ``[n_features]``, lower ends of the box of random starts.
-        maxima: float64 ``[n_features]``, its upper ends. The box limits starts, not results.
+        active: the weights that may change; None: all dense ones.
+        minima: lower ends of the box of random starts.
+        maxima: its upper ends. The box limits starts, not results.
         starts: further starting points, each float64 ``[n_features]`` (Foster & Kuhn 2009).
         threads: maximum number of threads.
-        positive: bool ``[n_features]``, weights that must end above 0 (MERT only); None: none.
+        positive: weights that must end above 0 (MERT only); None: none.
         source: the hypotheses, if they are not only ``tuning_set``: shards of it that other
             workers hold, or search graphs with its features. Algorithms ask ``candidates``.
-        is_fixed: bool ``[n_features]``, features whose weights are set by the decoder, such as
-            ``UnknownWordPenalty0`` in search graphs: never active or scaled; None: none.
+        is_fixed: features whose weights are set by the decoder, such as ``UnknownWordPenalty0``
+            in search graphs: never active or scaled; None: none.
         keeps_scale: do not scale the weights: fixed ones that count in every choice would get
             another proportion.
         bounds: the bounds of the result's weights, which also end searches on the way; None: none.
@@ -72,25 +73,25 @@ class Problem:
             of few hypotheses to the last detail would fit what the next decoding refutes.
         states: the states of an online learner (one, or one for each shard) after earlier
             decodings, over these features; only read. None: it starts anew.
-        center: float64 ``[n_features]``, the weights that a run began with, from which penalties
-            measure distances; None: those that are given to the algorithm.
+        center: the weights that a run began with, from which penalties measure distances; None:
+            those that are given to the algorithm.
     """
 
     tuning_set: TuningSet
     metric: Metric
-    active: NDArray[np.bool_] | None = None
-    minima: NDArray[np.float64] | None = None
-    maxima: NDArray[np.float64] | None = None
+    active: FeatureMask | None = None
+    minima: Weights | None = None
+    maxima: Weights | None = None
     starts: tuple[NDArray[np.float64], ...] = ()
     threads: int = 1
-    positive: NDArray[np.bool_] | None = None
+    positive: FeatureMask | None = None
     source: Candidates | None = None
-    is_fixed: NDArray[np.bool_] | None = None
+    is_fixed: FeatureMask | None = None
     keeps_scale: bool = False
     bounds: Bounds | None = None
     grows: bool = False
     states: tuple[LearnerState, ...] = ()
-    center: NDArray[np.float64] | None = None
+    center: Weights | None = None
 
     @cached_property
     def candidates(self) -> Candidates:
@@ -139,7 +140,7 @@ class Solution:
     """Weights, and their score on the hypotheses that they were tuned on.
 
     Attributes:
-        weights: float64 ``[n_features]``, finite and not all zero.
+        weights: finite and not all zero.
         score: corpus score of the 1-best of the lists, or of the source, at ``weights``.
         history: one mapping per step, for reports.
         length_exponent: exponent of the length that model scores are divided by; None: they are
@@ -148,7 +149,7 @@ class Solution:
         notes: messages for users.
     """
 
-    weights: NDArray[np.float64]
+    weights: Weights
     score: float
     history: tuple[Mapping[str, Any], ...] = field(default=())
     length_exponent: float | None = None
@@ -253,7 +254,6 @@ def check_weights(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.
 
 
 def _explain_inactive(problem: Problem) -> str:
-    """Return why no feature is active, and what to do."""
     space = problem.tuning_set.space
     if not len(space):
         return "the lists have no features. Use lists with feature values"

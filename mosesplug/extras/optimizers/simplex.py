@@ -284,7 +284,6 @@ def _armijo_step(plane: Plane, points: Vector, scores: Vector) -> Search[_Step]:
 
 
 def _score(plane: Plane, point: Vector) -> Search[float]:
-    """Return the score at coordinates, float64 ``[n]``."""
     return float((yield plane.weights(point[np.newaxis]))[0])
 
 

@@ -162,7 +162,6 @@ def summary_mert(
 def _first_pass(
     problem: Problem, initial: Floats, rng: np.random.Generator, learner: Algorithm
 ) -> Solution:
-    """Return the solution of an algorithm with default settings."""
     found = learner.optimize(problem, initial, rng, learner.options(), no_progress)
     if not found.weights[problem.tuning_set.space.n_dense :].any():
         raise OptimizerError(

@@ -258,7 +258,6 @@ def _room_for(room: int) -> _Found:
 
 @kernel
 def _enlarge(found: _Found) -> _Found:
-    """Return a copy with twice the room."""
     room = len(found.after)
     larger = _room_for(2 * room)
     larger.lines[:room] = found.lines

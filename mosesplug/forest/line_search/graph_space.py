@@ -147,13 +147,13 @@ class GraphSpace:
     Attributes:
         source: the graphs.
         axes: int64 ``[n_active]``; columns of the active features.
-        base: float64 ``[n_features]``; the weights of inactive features, 0 for active ones.
+        base: the weights of inactive features, 0 for active ones.
         spread: float64 ``[n_active]``; see ``SearchSpace``.
     """
 
     source: GraphSource
     axes: NDArray[np.int64]
-    base: Vector
+    base: Weights
     spread: Vector
 
     def at(self, weights: Vector) -> Vector:

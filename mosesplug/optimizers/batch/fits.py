@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Weights
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.bounds import Bounds
 from mosesplug.optimizers.lists.scaled import ScaledLists
@@ -23,13 +24,13 @@ Vector = NDArray[np.float64]
 
 
 def starting_points(
-    problem: Problem, initial: Vector, rng: np.random.Generator, restarts: int
+    problem: Problem, initial: Weights, rng: np.random.Generator, restarts: int
 ) -> tuple[list[Vector], list[Vector]]:
     """Return active weights to start from: initial and historic bests; random ones.
 
     Args:
         problem: with the further starts, and the box of random ones.
-        initial: float64 ``[n_features]``, normalized.
+        initial: normalized.
         rng: the generator of random numbers.
         restarts: number of random ones.
     """
@@ -41,13 +42,12 @@ def starting_points(
 
 
 def _place_start(problem: Problem, start: Vector) -> Vector:
-    """Return a further start, normalized and inside the bounds."""
     start = normalize(problem, start)
     return start if problem.bounds is None else problem.bounds.project(start)
 
 
 def choose_best(
-    problem: Problem, initial: Vector, found: Sequence[Vector], scores: Sequence[float]
+    problem: Problem, initial: Weights, found: Sequence[Vector], scores: Sequence[float]
 ) -> int:
     """Return the index of the highest score, in a tie of weights that are not all 0.
 
@@ -55,7 +55,6 @@ def choose_best(
 
     Args:
         problem: with the active features.
-        initial: float64 ``[n_features]``.
         found: active weights, each float64 ``[n_active]``.
         scores: the score of each.
     """
@@ -156,7 +155,7 @@ def fit_in_bounds(bounds: Bounds | None, fixed: Floats, length: float, fit: FitF
 
 def fit_active(
     problem: Problem,
-    initial: Floats,
+    initial: Weights,
     rows_of: Callable[[Floats], Floats],
     fit: FitFunction,
 ) -> tuple[Floats, Fit]:
@@ -166,7 +165,6 @@ def fit_active(
 
     Args:
         problem: hypotheses and active features.
-        initial: float64 ``[n_features]``, checked.
         rows_of: from scores of hypotheses, float64 ``[n_hyps]``, to those of the fit's rows.
         fit: as for ``fit_in_proportion``.
 
@@ -188,7 +186,7 @@ def fit_active(
 
 
 def fit_scaled(
-    problem: Problem, initial: Floats, lists: ScaledLists, fit: Callable[..., Fit]
+    problem: Problem, initial: Weights, lists: ScaledLists, fit: Callable[..., Fit]
 ) -> tuple[Floats, Fit]:
     """Return all weights, and the fit that the active ones come from.
 
@@ -196,7 +194,6 @@ def fit_scaled(
 
     Args:
         problem: hypotheses and active features.
-        initial: float64 ``[n_features]``, checked.
         lists: the hypotheses with scaled features.
         fit: from lists, and a box if the problem has bounds, to weights in their units.
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Offsets, Scores
 from mosesplug.kernels import lean_kernel
 from mosesplug.optimizers.line_search.hull import KNOWN, find_hull
 from mosesplug.optimizers.line_search.marking import N_CHORDS, THRESHOLD
@@ -68,10 +69,10 @@ class HullMemory:
 
 @lean_kernel
 def envelopes(
-    offsets: NDArray[np.int64],
+    offsets: Offsets,
     slopes: NDArray[Any],
     wanted: NDArray[np.int64],
-    intercepts: NDArray[np.float64],
+    intercepts: Scores,
     stats: NDArray[Any],
     known: NDArray[np.int32],
     thresholds: NDArray[np.float64],
@@ -90,10 +91,9 @@ def envelopes(
     """Find the thresholds of all sentences along directions, and what changes at each.
 
     Args:
-        offsets: int64 ``[n_sentences + 1]``; no sentence is empty.
+        offsets: no sentence is empty.
         slopes: arranged (see ``arrangement.py``), float32 or float64 ``[n_hyps * n_directions]``.
         wanted: int64 ``[n_wanted]``, numbers of directions.
-        intercepts: float64 ``[n_hyps]``.
         stats: ``[n_hyps, n_stats]``.
         known: int32 ``[n_sentences, n_directions, 10]``, 0 at first: rows of each sentence's last
             hulls (see ``find_hull``); in and output. They change no other output.

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.arrays import FeatureMask, Weights
+from mosesplug.arrays import FeatureMask, Offsets, Scores, Weights
 from mosesplug.candidates import Surface
 from mosesplug.kernels import finite_kernel, lean_kernel, read_only
 from mosesplug.large_arrays import allocate
@@ -55,16 +55,16 @@ class LineSpace:
     """The tuning set for line search: active features arranged, the others summed up.
 
     Attributes:
-        offsets: int64 ``[n_sentences + 1]``, without empty sentences.
+        offsets: without empty sentences.
         axes: the lines along each active feature, float32.
-        base: float64 ``[n_hyps]``, the inactive features' share of the model score.
+        base: the inactive features' share of the model score.
         stats: int32 or float64 ``[n_hyps, n_stats]``, the metric's sufficient statistics.
         metric: scores the summed statistics.
     """
 
-    offsets: NDArray[np.int64]
+    offsets: Offsets
     axes: Lines
-    base: NDArray[np.float64]
+    base: Scores
     stats: NDArray[Any]
     metric: Metric
     _own: threading.local = field(default_factory=threading.local, repr=False, compare=False)
@@ -147,7 +147,7 @@ class LineSpace:
         self,
         lines: Lines,
         wanted: NDArray[np.int64],
-        point: NDArray[np.float64],
+        point: Scores,
         known: NDArray[np.int32] | None = None,
     ) -> Iterator[LineChanges]:
         """Yield the changes along each wanted line, all in one pass over the hypotheses.
@@ -155,7 +155,7 @@ class LineSpace:
         Args:
             lines: the directions.
             wanted: int64, numbers of lines.
-            point: float64 ``[n_hyps]``, model scores where the lines start.
+            point: model scores where the lines start.
             known: rows of the last hulls along these lines, from ``Lines.known_rows`` at first; in
                 and output. It makes searches fast and changes no result. None: they are not known.
 
@@ -259,7 +259,6 @@ def drop_empty_lists(tuning_set: TuningSet) -> tuple[NDArray[np.int64], NDArray[
 
 
 def _sparse_columns(tuning_set: TuningSet, active: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """Return active sparse features as dense columns, float32 ``[n_hyps, ...]``."""
     columns = np.zeros((tuning_set.n_hyps, int(active.sum())), dtype=np.float32)
     if tuning_set.sparse is not None:
         sparse = tuning_set.sparse
@@ -286,7 +285,6 @@ def index_of_highest(heights: NDArray[np.float64]) -> int:
 def _find_first_best(
     offsets: NDArray[np.int64], scores: NDArray[np.float64], best: NDArray[np.int64]
 ) -> None:
-    """Write the row of each sentence's 1-best hypothesis to ``best``."""
     for sentence in range(len(offsets) - 1):
         start, end = offsets[sentence], offsets[sentence + 1]
         best[sentence] = start + index_of_highest(scores[start:end])

@@ -27,6 +27,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import FeatureMask, Weights
+
 Vector = NDArray[np.float64]
 
 NARROWEST = 1e-7
@@ -219,17 +221,17 @@ class Regularizer:
     Attributes:
         l2: factor of the squared sine.
         l0: penalty of each weight that is not 0.
-        center: float64 ``[n_features]``, the weights that the sine compares with.
-        active: bool ``[n_features]``, the weights that L0 counts.
-        units: float64 ``[n_features]``, factors of weights in the sine; None: 1. Spreads of
-            features make it compare contributions to model scores.
+        center: the weights that the sine compares with.
+        active: the weights that L0 counts.
+        units: factors of weights in the sine; None: 1. Spreads of features make it compare
+            contributions to model scores.
     """
 
     l2: float
     l0: float
-    center: Vector
-    active: NDArray[np.bool_]
-    units: Vector | None = None
+    center: Weights
+    active: FeatureMask
+    units: Weights | None = None
 
     @property
     def is_on(self) -> bool:
@@ -256,38 +258,40 @@ class LineMove:
     """The chosen point of a line.
 
     Attributes:
-        weights: float64 ``[n_features]``.
         value: the score there minus the penalty.
     """
 
-    weights: Vector
+    weights: Weights
     value: float
 
 
 def best_move(
     surface: tuple[Vector, Vector],
-    weights: Vector,
-    direction: Vector,
-    regularizer: Regularizer,
+    weights: Weights,
+    direction: Weights,
+    regularizer: Regularizer | None,
     furthest: float,
     within: tuple[float, float] = (-np.inf, np.inf),
+    choice: IntervalChoice | None = None,
 ) -> LineMove | None:
     """Return the point with the highest score minus penalty.
 
     Args:
         surface: thresholds, float64 ``[m]``, sorted, and scores, float64 ``[m + 1]``.
-        weights: float64 ``[n_features]``, where the line starts.
-        direction: float64 ``[n_features]``, 0 for inactive weights.
-        regularizer: the regularizer of the score.
+        weights: where the line starts.
+        direction: 0 for inactive weights.
+        regularizer: the regularizer of the score; None: none.
         furthest: largest distance from the start, in directions.
         within: ends of the allowed steps, around 0.
+        choice: how an interval is chosen without a regularizer.
 
     Returns:
         None if no interval within reach is wide enough.
     """
     thresholds, scores = surface
-    if not regularizer.is_on:
-        point = best_point(thresholds, scores, IntervalChoice(), furthest, within)
+    if regularizer is None or not regularizer.is_on:
+        choice = choice or IntervalChoice()
+        point = best_point(thresholds, scores, choice, furthest, within)
         if point is None:
             return None
         return LineMove(weights + point.step * direction, point.value)

@@ -22,6 +22,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import FeatureMask, Offsets, Scores, Weights
 from mosesplug.candidates import LIST_SIZE, Objective
 from mosesplug.optimizers.batch.expected.objectives import evaluate_scaled
 from mosesplug.optimizers.lists.scaled import Scaling
@@ -38,9 +39,8 @@ class Coordinates:
     """Conversion between the tuned weights and those of the distribution.
 
     Attributes:
-        active: bool ``[n_features]``.
-        inactive: float64 ``[n_features]``, a vector of length 1 along the inactive weights; None if
-            their score is the same for all hypotheses of a sentence.
+        inactive: a vector of length 1 along the inactive weights; None if their score is the
+            same for all hypotheses of a sentence.
         variances: float64 ``[n_coordinates]``, mean variance within lists of the active features
             and, if there is one, of the inactive score.
         squares: float64 ``[n_coordinates]``, squared units of the features: the variances, but for
@@ -54,8 +54,8 @@ class Coordinates:
         unit: coordinates over weights, if the box fixes the scale of the weights; else None.
     """
 
-    active: NDArray[np.bool_]
-    inactive: Floats | None
+    active: FeatureMask
+    inactive: Weights | None
     variances: Floats
     squares: Floats
     start: Floats
@@ -65,14 +65,13 @@ class Coordinates:
     unit: float | None = None
 
     @classmethod
-    def of(cls, problem: Problem, initial: Floats, spread: float = 1.0) -> Coordinates:
+    def of(cls, problem: Problem, initial: Weights, spread: float = 1.0) -> Coordinates:
         """Return the coordinates of a problem.
 
         The variances of search graphs are those of their best translations at ``initial``.
 
         Args:
             problem: with active features.
-            initial: float64 ``[n_features]``.
             spread: the spread of the model scores at the start, more than 0.
         """
         tuning_set = problem.candidates.best_lists(initial, LIST_SIZE)
@@ -148,12 +147,11 @@ class Coordinates:
         return weights
 
 
-def variance_in_lists(offsets: NDArray[np.int64], values: Floats) -> float:
+def variance_in_lists(offsets: Offsets, values: Scores) -> float:
     """Return the variance of the values within a sentence, averaged over sentences.
 
     Args:
-        offsets: int64 ``[n_sentences + 1]``; empty sentences do not count.
-        values: float64 ``[n_hyps]``.
+        offsets: empty sentences do not count.
     """
     widths = np.diff(offsets)[np.diff(offsets) > 0]
     starts = offsets[:-1][np.diff(offsets) > 0]

@@ -46,7 +46,6 @@ def evaluate_scaled(
 
     Args:
         objective: the objective of the weights of a distribution.
-        weights: float64 ``[n_features]``.
         scale: ``gamma``.
 
     Returns:
@@ -101,7 +100,6 @@ def _add(sums: Sequence[_Sums]) -> tuple[float, Weights]:
 
 
 def _count_filled(shards: ListShards) -> int:
-    """Return the number of sentences that have hypotheses."""
     return int(np.count_nonzero(np.diff(shards.offsets)))
 
 
@@ -116,8 +114,8 @@ def softmax(
     Args:
         shards: the hypotheses in shards.
         is_oracle: bool ``[n_hyps]``; at least one of each sentence that has hypotheses.
-        costs: float64 ``[n_hyps]``, added to the scores. With the costs of the hypotheses, 0 for
-            oracles, it is the softmax-margin of Gimpel & Smith (2010).
+        costs: added to the scores. With the costs of the hypotheses, 0 for oracles, it is the
+            softmax-margin of Gimpel & Smith (2010).
     """
     rows: dict[str, NDArray[Any]] = {"is_oracle": is_oracle}
     if costs is not None:
@@ -156,7 +154,6 @@ def risk(shards: ListShards, errors: Scores, temperature: float = 0.0) -> Object
 
     Args:
         shards: the hypotheses in shards.
-        errors: float64 ``[n_hyps]``.
         temperature: the temperature of the entropy, ``T``.
     """
     prepared = shards.prepare(_Part.of, rows={"errors": errors})
@@ -207,7 +204,6 @@ def _expected_statistics(part: _Part, weights: Weights) -> Floats:
 def _bleu_sums(
     part: _Part, weights: Weights, by_statistics: Statistics, temperature: float
 ) -> _Sums:
-    """Return the sums of errors by the derivatives of BLEU, float64 ``[9]``."""
     lists, errors = part.lists, np.zeros(part.lists.n_hyps)
     lists.for_each_block(
         lambda first, last: add_weighted_statistics(

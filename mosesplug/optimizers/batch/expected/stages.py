@@ -20,6 +20,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Weights
 from mosesplug.candidates import Objective
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.optimizers.batch.expected.descent import Coordinates, DescentSettings, minimize_stage
@@ -217,7 +218,7 @@ class AnnealingOptions:
 
 def fit_stages(
     problem: Problem,
-    initial: Floats,
+    initial: Weights,
     stages: tuple[AnnealingStage, ...],
     settings: DescentSettings,
     objective: Callable[[AnnealingStage, Floats], Objective],
@@ -230,7 +231,6 @@ def fit_stages(
 
     Args:
         problem: hypotheses, metric and active features.
-        initial: float64 ``[n_features]``, checked.
         stages: at least one.
         settings: start, regularizers and stopping rule.
         objective: ``(stage, weights) -> objective``, called at the start of each stage with the

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Weights
 from mosesplug.optimizers.costs import Costs
 from mosesplug.optimizers.lists.scaled import Scaling
 from mosesplug.optimizers.problem import Problem
@@ -39,13 +40,13 @@ class GainOptions:
     ] = "deviation"
 
     def gains(
-        self, problem: Problem, initial: NDArray[np.float64], rng: np.random.Generator
+        self, problem: Problem, initial: Weights, rng: np.random.Generator
     ) -> NDArray[np.float64]:
         """Return the gain of each hypothesis, float64 ``[n_hyps]``; larger is better.
 
         Args:
             problem: hypotheses and metric.
-            initial: float64 ``[n_features]``, the starting weights.
+            initial: the starting weights.
             rng: the random generator of the greedy search.
         """
         costs, tuning_set = Costs(self.cost, remember="one-best"), problem.tuning_set

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Scores
 from mosesplug.optimizers.lists.oracle_pairs import OraclePairs, count_violations
 from mosesplug.optimizers.lists.scaled import ScaledLists
 from mosesplug.optimizers.oracles import OracleSets
@@ -36,15 +37,15 @@ class PairsLoss:
     Attributes:
         lists: the hypotheses.
         oracles: those of each sentence of the lists.
-        gains: float64 ``[n_hyps]``; the demand of a pair is ``least`` plus their difference. Fixed
-            scores are not part of it.
+        gains: the demand of a pair is ``least`` plus their difference. Fixed scores are not
+            part of it.
         least: the part of the demand that all pairs share.
         regularization: lambda.
     """
 
     lists: ScaledLists
     oracles: OracleSets
-    gains: Floats
+    gains: Scores
     least: float
     regularization: float
 

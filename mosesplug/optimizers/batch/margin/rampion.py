@@ -33,6 +33,7 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Offsets, Scores
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.kernels import kernel
 from mosesplug.optimizers.batch.margin.options import GainOptions
@@ -131,7 +132,7 @@ class Ramp:
 
     Attributes:
         lists: the hypotheses.
-        costs: float64 ``[n_hyps]``, ``alpha (1 - gain)``.
+        costs: ``alpha (1 - gain)``.
         raised: factor of the costs in the first maximum, 0 or 1.
         lowered: factor of the costs that are subtracted in the second maximum, 0 or 1.
         origin: float64 ``[n_columns]``, ``w0`` in the features' units.
@@ -139,7 +140,7 @@ class Ramp:
     """
 
     lists: ScaledLists
-    costs: Floats
+    costs: Scores
     raised: float
     lowered: float
     origin: Floats
@@ -271,7 +272,6 @@ def _ramp(
 
 
 def _scale_start(problem: Problem, initial: Floats, norm: float) -> Floats:
-    """Return weights scaled to that L1 norm, if their scale is free."""
     dense = initial[: problem.tuning_set.space.n_dense]
     length = float(np.abs(dense).sum())
     free = problem.active_mask[: len(dense)].all() and not problem.keeps_scale
@@ -292,8 +292,8 @@ _TINY = 1e-100
 @kernel
 def take_ramp_steps(
     features: FeatureRows,
-    offsets: NDArray[np.int64],
-    base: NDArray[np.float64],
+    offsets: Offsets,
+    base: Scores,
     fixed: NDArray[np.int64],
     order: NDArray[np.int64],
     step: float,
@@ -307,8 +307,7 @@ def take_ramp_steps(
 
     Args:
         features: the features of the hypotheses.
-        offsets: int64 ``[n_sentences + 1]``.
-        base: float64 ``[n_hyps]``; ``e`` has the largest sum of this and ``moved . h``.
+        base: ``e`` has the largest sum of this and ``moved . h``.
         fixed: int64 ``[n_sentences]``, rows of the ``f``.
         order: int64, sentences, any number of times.
         step: eta.

@@ -29,6 +29,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Scores
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.batch.fits import fit_scaled
 from mosesplug.optimizers.batch.margin.options import RegularizedOptions
@@ -147,7 +148,7 @@ def contrast_means(offsets: NDArray[np.int64]) -> Contrast:
 
 def fit_differences(
     lists: ScaledLists,
-    gains: Floats,
+    gains: Scores,
     contrast: Contrast,
     regularization: float,
     box: Box | None = None,
@@ -156,7 +157,6 @@ def fit_differences(
 
     Args:
         lists: the hypotheses.
-        gains: float64 ``[n_hyps]``.
         contrast: from hypotheses to examples.
         regularization: lambda.
         box: limits of the weights; None: none.

@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Offsets, Scores
 from mosesplug.kernels import kernel
 from mosesplug.optimizers.lists.oracle_pairs import (
     add_difference,
@@ -52,13 +53,13 @@ class WorstLoss:
     Attributes:
         lists: the hypotheses.
         references: int64 ``[n_sentences]``, rows.
-        demands: float64 ``[n_hyps]``, 0 of references, minus the margin of the fixed scores.
+        demands: 0 of references, minus the margin of the fixed scores.
         regularization: lambda.
     """
 
     lists: ScaledLists
     references: NDArray[np.int64]
-    demands: Floats
+    demands: Scores
     regularization: float
 
     @property
@@ -107,7 +108,7 @@ def solve_dual(
     *,
     tolerance: float,
     sweeps: int,
-    multipliers: Floats | None = None,
+    multipliers: Scores | None = None,
 ) -> tuple[Fit, Floats]:
     """Exchange multipliers until the duality gap is small.
 
@@ -116,7 +117,7 @@ def solve_dual(
         rng: the random generator of the order of visits.
         tolerance: largest gap at the end, as a share of the objective.
         sweeps: maximum visits to all hypotheses.
-        multipliers: initial ones, float64 ``[n_hyps]``; those of other references are feasible.
+        multipliers: initial ones; those of other references are feasible.
 
     Returns:
         The fit, and its multipliers.
@@ -215,9 +216,9 @@ class BestWeights:
 def _exchange_multipliers(
     features: FeatureRows,
     members: NDArray[np.int64],
-    offsets: NDArray[np.int64],
+    offsets: Offsets,
     references: NDArray[np.int64],
-    demands: NDArray[np.float64],
+    demands: Scores,
     order: NDArray[np.int64],
     exchanges: int,
     multipliers: NDArray[np.float64],
@@ -228,10 +229,9 @@ def _exchange_multipliers(
     Args:
         features: the features of the hypotheses.
         members: int64 ``[n]``, rows; others' multipliers stay 0, and all that are not 0 are here.
-        offsets: int64 ``[n_sentences + 1]``; members of sentence ``i`` are
-            ``members[offsets[i]:offsets[i + 1]]``.
+        offsets: members of sentence ``i`` are ``members[offsets[i]:offsets[i + 1]]``.
         references: int64 ``[n_sentences]``, rows.
-        demands: float64 ``[n_hyps]``, 0 of references.
+        demands: 0 of references.
         order: int64, sentences.
         exchanges: see ``visit_all``.
         multipliers: in and output, float64 ``[n_hyps]``.

@@ -24,7 +24,6 @@ from mosesplug.optimizers.line_search.space import (
     IntervalChoice,
     Regularizer,
     best_move,
-    best_point,
 )
 
 FURTHEST = 1000.0
@@ -330,29 +329,19 @@ def _steps(
     """Return the best point of each line; lines without one are left out."""
     reach = FURTHEST * max(1.0, np.abs(place.weights).sum())
     steps = []
-    for direction, number, (thresholds, scores) in zip(directions, numbers, surfaces, strict=True):
-        furthest = reach / np.abs(direction).sum()
-        within = settings.room(place.weights, direction)
-        found = _best_point((thresholds, scores), direction, place, settings, furthest, within)
-        if found is not None:
-            step, value = found
+    for direction, number, surface in zip(directions, numbers, surfaces, strict=True):
+        move = best_move(
+            surface,
+            place.weights,
+            direction,
+            settings.regularizer,
+            reach / np.abs(direction).sum(),
+            settings.room(place.weights, direction),
+            settings.choice,
+        )
+        if move is not None:
+            weights = move.weights
             if settings.bounds is not None:
-                step = settings.bounds.project(step)  # rounding
-            steps.append(_Step(step, value, int(number)))
+                weights = settings.bounds.project(weights)  # rounding
+            steps.append(_Step(weights, move.value, int(number)))
     return steps
-
-
-def _best_point(
-    surface: Surface,
-    direction: Vector,
-    place: _Place,
-    settings: ClimbSettings,
-    furthest: float,
-    within: tuple[float, float],
-) -> tuple[Vector, float] | None:
-    """Return the weights of the best point of a line and its value, or None."""
-    if settings.regularizer is not None:
-        move = best_move(surface, place.weights, direction, settings.regularizer, furthest, within)
-        return None if move is None else (move.weights, move.value)
-    point = best_point(*surface, settings.choice, furthest, within)
-    return None if point is None else (place.weights + point.step * direction, point.value)

@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Weights
 from mosesplug.candidates import LIST_SIZE
 from mosesplug.optimizers.problem import Problem, Progress, Solution
 from mosesplug.tuning_set import SparseRows, TuningSet
@@ -26,7 +27,7 @@ ROUNDS = 5
 
 def search_lists_first(
     problem: Problem,
-    initial: NDArray[np.float64],
+    initial: Weights,
     tolerance: float,
     search: Search,
     climb: Search,
@@ -36,7 +37,7 @@ def search_lists_first(
 
     Args:
         problem: with search graphs.
-        initial: float64 ``[n_features]``, checked and normalized.
+        initial: checked and normalized.
         tolerance: smallest gain of score in the graphs that continues the searches of lists.
         search: searches lists with restarts.
         climb: climbs on graphs from the weights that it is given.

@@ -233,12 +233,10 @@ def _has_lists(problem: Problem) -> bool:
 
 
 def _has_many_sentences(problem: Problem) -> bool:
-    """Return whether there are lists of ``MANY_SENTENCES`` or more."""
     return _has_lists(problem) and len(problem.tuning_set.sentence_ids) >= MANY_SENTENCES
 
 
 def _is_small(problem: Problem, options: MertOptions) -> bool:
-    """Return whether restarts go on until several find the best score."""
     if not _has_lists(problem) or problem.grows:
         return False
     if options.method != "powell" or not options.polish:
@@ -270,7 +268,6 @@ def _runner(
 def _regularizer(
     problem: Problem, initial: NDArray[np.float64], space: SearchSpace, options: MertOptions
 ) -> Regularizer | None:
-    """Return the penalty of active weights; None if there is none."""
     if options.l2 == 0.0 or options.interval != "best":
         return None
     active = problem.active_mask
@@ -311,7 +308,6 @@ def _bound_climbs(settings: ClimbSettings, give_up: float, best: Climb) -> Climb
 def _polish_settings(
     settings: ClimbSettings, problem: Problem, options: MertOptions, best: Climb
 ) -> ClimbSettings:
-    """Return settings of climbs around the best point."""
     if not _has_many_sentences(problem):
         return _bound_climbs(settings, options.give_up, best)
     near = replace(settings, radii=NEAR)

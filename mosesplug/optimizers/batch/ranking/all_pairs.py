@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Offsets, Scores
 from mosesplug.kernels import kernel
 from mosesplug.optimizers.batch.ranking.hinge import HingeLosses
 from mosesplug.optimizers.batch.ranking.linear import LossCurve, ScoreLoss
@@ -40,16 +41,16 @@ def sort_lists(offsets: NDArray[np.int64], scores: NDArray[np.float64]) -> NDArr
 
 @kernel
 def close_pairs(
-    offsets: NDArray[np.int64],
+    offsets: Offsets,
     order: NDArray[np.int64],
-    scores: NDArray[np.float64],
-    gains: NDArray[np.float64],
+    scores: Scores,
+    gains: Scores,
     levels: NDArray[np.int64],
     above: NDArray[np.int64],
     below: NDArray[np.int64],
     margin: float,
     by_gap: bool,
-    values: NDArray[np.float64],
+    values: Scores,
     sums: NDArray[np.float64],
 ) -> None:
     """Sum over the pairs whose better hypothesis does not lead by ``margin``.
@@ -59,16 +60,13 @@ def close_pairs(
     then the same over better partners. A pair counts if ``s_better < s_worse + margin``.
 
     Args:
-        offsets: int64 ``[n_sentences + 1]``.
         order: int64 ``[n_hyps]``, of ``sort_lists``.
-        scores: float64 ``[n_hyps]``, the model's.
-        gains: float64 ``[n_hyps]``.
+        scores: the model's.
         levels: int64 ``[n_hyps]``, rank of the gain in its sentence from 0; ties share it.
         above: int64 ``[n_hyps]``, the least level that is better than this one.
         below: int64 ``[n_hyps]``, number of levels, from 0 on, that are worse than this one.
         margin: required lead of the better one.
         by_gap: whether a pair's weight is its difference of gains, or 1.
-        values: float64 ``[n_hyps]``.
         sums: output, float64 ``[n_hyps, 4]``.
     """
     tree = np.zeros((longest_sentence(offsets) + 1, 4))
@@ -143,24 +141,22 @@ class AllPairs:
     """The pairs of all lists, by gain.
 
     Attributes:
-        offsets: int64 ``[n_sentences + 1]``.
-        gains: float64 ``[n_hyps]``.
         levels: int64 ``[n_hyps]``, rank of the gain in its sentence, from 0.
         above: int64 ``[n_hyps]``, the least level that makes a pair with this one as the worse.
         below: int64 ``[n_hyps]``, levels from 0 on that make a pair with this one as the better.
         by_gap: whether a pair's weight is its difference of gains, or 1.
-        shares: float64 ``[n_hyps]``, factor of the pairs of its sentence.
+        shares: factor of the pairs of its sentence.
         total: sum of the weights of all pairs, shares included.
         n_pairs: number of pairs.
     """
 
-    offsets: NDArray[np.int64]
-    gains: Floats
+    offsets: Offsets
+    gains: Scores
     levels: NDArray[np.int64]
     above: NDArray[np.int64]
     below: NDArray[np.int64]
     by_gap: bool
-    shares: Floats
+    shares: Scores
     total: float
     n_pairs: int
 
@@ -178,8 +174,8 @@ class AllPairs:
 
 
 def all_pairs(
-    offsets: NDArray[np.int64],
-    gains: Floats,
+    offsets: Offsets,
+    gains: Scores,
     *,
     minimum_difference: float = 0.0,
     by_gap: bool = False,
@@ -189,8 +185,6 @@ def all_pairs(
     The weights of a sentence's pairs add up to 1.
 
     Args:
-        offsets: int64 ``[n_sentences + 1]``.
-        gains: float64 ``[n_hyps]``; larger is better.
         minimum_difference: the minimum difference of the gains of a pair; equal ones are never a
             pair.
         by_gap: whether a pair's weight is proportional to its difference of gains.

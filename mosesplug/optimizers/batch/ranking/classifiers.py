@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Weights
 from mosesplug.errors import UsageError
 from mosesplug.kernels import kernel
 from mosesplug.optimizers.batch.fits import fit_active
@@ -80,8 +81,8 @@ def _pass(
     weights: NDArray[np.float64],
     late: NDArray[np.float64],
     steps: int,
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
+    low: Weights,
+    high: Weights,
 ) -> int:
     """Make one pass; return the number of mistakes.
 
@@ -95,8 +96,8 @@ def _pass(
         late: in and output, float64 ``[n_features]``: each change of the weights times the steps
             before it, which the average lacks.
         steps: before this pass.
-        low: float64 ``[n_features]``, lower limits of the weights.
-        high: float64 ``[n_features]``, upper limits.
+        low: lower limits of the weights.
+        high: upper limits.
     """
     mistakes = 0
     for example in order:
@@ -151,7 +152,7 @@ class ClassifierOptions:
 
 def fit_pairs(
     problem: Problem,
-    initial: Floats,
+    initial: Weights,
     pairs: RankedPairs,
     options: ClassifierOptions,
     rng: np.random.Generator,
@@ -164,7 +165,6 @@ def fit_pairs(
 
     Args:
         problem: hypotheses and active features.
-        initial: float64 ``[n_features]``, checked.
         pairs: the pairs of hypotheses.
         options: settings.
         rng: the random generator of the perceptron's orders.

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import FeatureMask, Weights
 from mosesplug.optimizers.batch.fits import fit_active
 from mosesplug.optimizers.problem import Problem
 from mosesplug.optimizers.solvers.bounded import Box, minimize_in_box
@@ -57,14 +58,14 @@ ScoreLoss = Callable[[Floats], LossCurve]
 """A convex function of scores, float64 ``[n]``, and its derivatives."""
 
 
-def feature_rows(tuning_set: TuningSet, columns: NDArray[np.bool_]) -> Any:
+def feature_rows(tuning_set: TuningSet, columns: FeatureMask) -> Any:
     """Return features of every hypothesis, float64 ``[n_hyps, number of columns]``.
 
     A NumPy array if all columns are dense, otherwise a SciPy sparse array (CSR).
 
     Args:
         tuning_set: the hypotheses.
-        columns: bool ``[n_features]``, the requested features.
+        columns: the requested features.
     """
     n_dense = tuning_set.space.n_dense
     dense = tuning_set.dense[:, columns[:n_dense]].astype(np.float64)
@@ -139,12 +140,12 @@ class FeatureUnits(NamedTuple):
     """The solver's weights ``u``, with independent features of one scale: ``w = T u``.
 
     Attributes:
-        scale: float64 ``[n_features]``, the factor of each ``u``.
+        scale: the factor of each ``u``.
         block: int64; the features of ``turn``.
         turn: float64 ``[len(block), len(block)]``, ``T`` of these instead of their scale.
     """
 
-    scale: Floats
+    scale: Weights
     block: NDArray[np.int64]
     turn: Floats
 
@@ -182,7 +183,7 @@ def minimize_score_loss(
     *,
     precision: float,
     offsets: Floats | float = 0.0,
-    start: Floats | None = None,
+    start: Weights | None = None,
     steepness: float = 1e-7,
     max_iterations: int = 200,
     box: Box | None = None,
@@ -195,7 +196,7 @@ def minimize_score_loss(
         second: ``compute_moments`` of the rows.
         precision: the precision of the prior.
         offsets: float64 ``[n]``, scores that are not fitted.
-        start: float64 ``[n_features]``; 0 if None.
+        start: 0 if None.
         steepness: largest length of the gradient at the end, in units of the second moments and of
             the initial loss.
         max_iterations: maximum Newton steps.
@@ -335,14 +336,14 @@ def _along(
 
 def fit_score_loss(
     problem: Problem,
-    initial: Floats,
+    initial: Weights,
     fit: Callable[..., Fit],
 ) -> tuple[Floats, Fit]:
     """Return the weights that minimize a loss of all model scores, and their fit.
 
     Args:
         problem: hypotheses and active features.
-        initial: float64 ``[n_features]``, checked; inactive weights keep their values.
+        initial: checked; inactive weights keep their values.
         fit: ``(rows, moments within lists, offsets, box)`` to the best weights, as
             ``minimize_score_loss``. Adding a constant to all scores of a list must not change the
             loss.

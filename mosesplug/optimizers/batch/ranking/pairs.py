@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import FeatureMask, Offsets, Scores
 from mosesplug.options import Opt
 from mosesplug.tuning_set import SparseRows, TuningSet
 
@@ -76,7 +77,7 @@ class RankedPairs:
 
 
 def sample_pairs(
-    offsets: NDArray[np.int64],
+    offsets: Offsets,
     scores: NDArray[np.float64],
     draw: Draw,
     sampling: PairSampling,
@@ -85,7 +86,6 @@ def sample_pairs(
     """Sample pairs of every sentence.
 
     Args:
-        offsets: int64 ``[n_sentences + 1]``.
         scores: float64 ``[n_hyps]``, of each hypothesis; larger is better.
         draw: draws, for each non-empty sentence, both hypotheses of each candidate pair, pair by
             pair.
@@ -125,14 +125,14 @@ def _select_pairs(gaps: NDArray[np.float64], sampling: PairSampling) -> NDArray[
 
 
 def differences(
-    tuning_set: TuningSet, pairs: RankedPairs, columns: NDArray[np.bool_] | None = None
+    tuning_set: TuningSet, pairs: RankedPairs, columns: FeatureMask | None = None
 ) -> csr_array:
     """Return the features of the better hypotheses minus those of the worse.
 
     Args:
         tuning_set: the hypotheses.
         pairs: rows of them.
-        columns: bool ``[n_features]``, the requested features; None: all.
+        columns: the requested features; None: all.
 
     Returns:
         float64 ``[n_pairs, number of columns]``, without stored zeros.
@@ -221,11 +221,10 @@ class ConstraintOptions:
         ),
     ] = "none"
 
-    def rule(self, scores: Floats, lengths: NDArray[np.int32], draw: Draw) -> PairRule | None:
+    def rule(self, scores: Scores, lengths: NDArray[np.int32], draw: Draw) -> PairRule | None:
         """Return the settings as a rule for ``sample_pairs``; None: all pairs are allowed.
 
         Args:
-            scores: float64 ``[n_hyps]``, of each hypothesis.
             lengths: int32 ``[n_hyps]``, tokens of each.
             draw: for sampling by how typical a difference is; otherwise not called.
         """
@@ -247,7 +246,6 @@ class ConstraintOptions:
 
 
 def _close(values: Floats, most: float) -> PairRule:
-    """Return a rule for pairs that differ by at most ``most``."""
     return lambda sentence, first, second: np.abs(values[first] - values[second]) <= most
 
 

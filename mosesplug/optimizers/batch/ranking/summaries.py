@@ -13,6 +13,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Weights
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.problem import Problem
 
@@ -37,12 +38,11 @@ class Summaries:
     n_dense: int
 
     @classmethod
-    def of(cls, problem: Problem, weights: Floats, names: Sequence[str | None]) -> Summaries:
+    def of(cls, problem: Problem, weights: Weights, names: Sequence[str | None]) -> Summaries:
         """Return groups of the active sparse features with weights other than 0.
 
         Args:
             problem: with the features.
-            weights: float64 ``[n_features]``.
             names: the group of each sparse feature; None for none.
         """
         n_dense = problem.tuning_set.space.n_dense

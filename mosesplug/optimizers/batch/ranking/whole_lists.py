@@ -31,6 +31,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Offsets, Scores
 from mosesplug.errors import OptimizerError
 from mosesplug.metrics.protocol import Smoothing
 from mosesplug.optimizers.batch.ranking.all_pairs import (
@@ -272,14 +273,10 @@ def exponential_shares(sharpness: float) -> Shares:
     return lambda gains, ranks: np.asarray(np.exp(sharpness * (gains - gains.max())))
 
 
-def metric_distributions(
-    offsets: NDArray[np.int64], gains: Floats, shares: Shares, best: int = 0
-) -> Floats:
+def metric_distributions(offsets: Offsets, gains: Scores, shares: Shares, best: int = 0) -> Floats:
     """Return the metric's distribution over each list, float64 ``[n_hyps]``.
 
     Args:
-        offsets: int64 ``[n_sentences + 1]``.
-        gains: float64 ``[n_hyps]``.
         shares: numbers in proportion to the probabilities; all zero: no distribution.
         best: hypotheses of a larger rank have probability 0; 0: no limit.
     """
@@ -296,12 +293,11 @@ def metric_distributions(
     return found
 
 
-def cross_entropy_loss(offsets: NDArray[np.int64], goals: Floats) -> ScoreLoss:
+def cross_entropy_loss(offsets: Offsets, goals: Scores) -> ScoreLoss:
     """Return ``- sum p log q`` over all lists, with ``q`` the softmax of the scores.
 
     Args:
-        offsets: int64 ``[n_sentences + 1]``.
-        goals: float64 ``[n_hyps]``, ``p``: 1 in sum over a list, or 0 for lists that do not count.
+        goals: ``p``: 1 in sum over a list, or 0 for lists that do not count.
     """
     widths = np.diff(offsets)
     starts, widths = offsets[:-1][widths > 0], widths[widths > 0]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.batch.expected.softmax import SoftmaxOptions
+from mosesplug.optimizers.batch.expected.algorithms import SoftmaxOptions
 from mosesplug.optimizers.list_candidates import Lists
 from mosesplug.optimizers.oracles import corpus_oracles
 from mosesplug.optimizers.registry import algorithm

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.batch.mert import climb
 from mosesplug.optimizers.batch.mert.climb import (
     RADII,
     ClimbFunction,
@@ -19,6 +18,7 @@ from mosesplug.optimizers.batch.mert.climb import (
     climb_random_directions,
     try_random_point,
 )
+from mosesplug.optimizers.line_search import space as points
 from mosesplug.optimizers.line_search.lists import (
     LineSpace,
 )
@@ -155,7 +155,7 @@ def test_decoding_has_the_last_word(
     space = hill()
     settings = replace(SETTINGS, random_directions=3)
     good = climb_axes(space, START, np.random.default_rng(0), SETTINGS).weights
-    monkeypatch.setattr(climb, "best_point", lambda *_: LinePoint(0.4, 2.0))
+    monkeypatch.setattr(points, "best_point", lambda *_: LinePoint(0.4, 2.0))
     found = climbing(space, good, np.random.default_rng(0), settings)
     assert found.score == score(space, found.weights)
     if climbing is not climb_from_perturbation:  # that one starts from a perturbed point
@@ -171,7 +171,7 @@ def test_smoothed_values_rise(
 ) -> None:
     """Once its neighborhood has spoken for a point, only a better neighborhood moves it."""
     values = iter([0.3, *[0.1] * 10_000])
-    monkeypatch.setattr(climb, "best_point", lambda *_: LinePoint(0.4, next(values)))
+    monkeypatch.setattr(points, "best_point", lambda *_: LinePoint(0.4, next(values)))
     space = hill()
     settings = replace(SETTINGS, random_directions=1, choice=IntervalChoice(method, 2))
     begin = START
@@ -210,7 +210,7 @@ def test_a_hopeless_search_around_a_point_is_abandoned() -> None:
 
 
 def test_perturbations_are_small_and_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(climb, "best_point", lambda *_: None)  # no line leads away
+    monkeypatch.setattr(points, "best_point", lambda *_: None)  # no line leads away
     space = hill()
     contribution = np.abs(START * space.spread).mean()
     sizes = []
