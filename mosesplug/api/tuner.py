@@ -38,9 +38,8 @@ from mosesplug.settings.toml import overlay_settings, read_settings
 from mosesplug.tuning.conclude import conclude
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.iteration import decoded_weights
-from mosesplug.tuning.loop import open_loop
+from mosesplug.tuning.loop import DecodingRequest, ask, open_loop, tell
 from mosesplug.tuning.repeated_lists import reject_repeated_lists
-from mosesplug.tuning.requests import DecodingRequest, ask, tell
 from mosesplug.tuning.resume import EarlierRun, has_earlier_run
 from mosesplug.tuning.setup import check_outputs
 from mosesplug.tuning.stopping import find_reason_to_stop

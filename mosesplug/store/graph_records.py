@@ -26,21 +26,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formats.graphs.hypergraph import TAIL, HypergraphFile
-from mosesplug.errors import DataError, StoreError
+from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace
 from mosesplug.hypergraph import Hypergraph
-from mosesplug.store.checksums import compare_record
 from mosesplug.store.encoding import Record, encode_record
 from mosesplug.store.files.environment import Environment
 from mosesplug.store.files.handles import PinnedTransaction
 from mosesplug.store.records import corruption_error
-from mosesplug.store.state import StoreState, kbest_key
+from mosesplug.store.snapshot import PinnedReader
+from mosesplug.store.state import StoreState
 from mosesplug.store.stored import OpenGraphs, OpenLists
 
 _LAYOUT = 1
@@ -197,18 +196,16 @@ def _has_derivation(graph: Hypergraph) -> bool:
     return is_built[-1]
 
 
-class StoredGraphs:
-    """The search graphs of some iterations; a context manager.
-
-    Arrays of the graphs are read-only views of the memory map. They keep its transaction open and
-    stay valid even if this object and the store are closed. Release them soon: meanwhile, the store
-    cannot reuse old pages or enlarge the map.
+class StoredGraphs(PinnedReader):
+    """The search graphs of some iterations.
 
     Attributes:
         space: the columns of their features.
         n_sentences: number of sentences of the input; before the first list, as far as known.
         iterations: iterations with graphs, ascending.
     """
+
+    what = "these search graphs are"
 
     def __init__(
         self,
@@ -218,8 +215,7 @@ class StoredGraphs:
         iterations: tuple[int, ...],
         opened: OpenLists | OpenGraphs | None = None,
     ) -> None:
-        self._environment = environment
-        self._pinned: PinnedTransaction | None = pinned
+        super().__init__(environment, pinned)
         space, self.n_sentences = state.space, state.n_sentences
         self.iterations = tuple(i for i in iterations if state.iterations[i - 1].n_graphs)
         if opened is not None and opened.n_graphs:
@@ -235,25 +231,18 @@ class StoredGraphs:
             StoreError: this object is closed, or the stored graph is damaged.
             DataError: the sentence does not exist.
         """
-        if self._pinned is None:
-            raise StoreError("these search graphs are closed")
-        self._environment.check()
+        self._check()
         if not 0 <= sentence < self.n_sentences:
             raise DataError(
                 f"there is no sentence {sentence}: the input has {self.n_sentences} sentences"
             )
         if iteration not in self.iterations:
             return None
-        value = self._pinned.transaction.get(
-            kbest_key(iteration, sentence), db=self._environment["forest"]
-        )
-        compare_record(
-            self._pinned.transaction, self._environment, ("forest", 0), iteration, sentence, value
-        )
-        if value is None:
+        record = self._get("forest", iteration, sentence)
+        if record is None:
             return None
         try:
-            return decode_sound_graph(self._pinned.view(value), len(self.space))
+            return decode_sound_graph(record, len(self.space))
         except ValueError as error:
             raise corruption_error(iteration, sentence, str(error), "the search graph") from None
 
@@ -265,13 +254,3 @@ class StoredGraphs:
         """
         graphs = (self.graph(iteration, sentence) for iteration in self.iterations)
         return [graph for graph in graphs if graph is not None]
-
-    def close(self) -> None:
-        """Release the transaction, which ends with the last array that uses it."""
-        self._pinned = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

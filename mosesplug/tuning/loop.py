@@ -4,14 +4,20 @@ The store alone tells how far a run is: it has an iteration or not, with a resul
 other files in the working directory are derived from it and can be written again. Random numbers
 depend on the seed and the iteration only. So a run that was killed anywhere resumes, and ends with
 the same bytes as one that was not.
+
+``tune`` is ``while (request := ask(...)) is not None: tell(..., request, decode(request))``:
+whoever decodes elsewhere asks and tells. A request without an answer is asked again, and lists are
+stored before anything is learned from them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 
-from mosesplug.errors import DecoderError
+from mosesplug.decoders.protocol import DecodedInput
+from mosesplug.errors import DecoderError, UsageError
 from mosesplug.events import Watcher, ignore_event
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
@@ -24,14 +30,17 @@ from mosesplug.tuning.iteration import (
     finish_iteration,
     make_graphs,
     store_lists,
+    write_decoding_files,
+    write_result_files,
 )
 from mosesplug.tuning.online.run import open_online_run, run_online_iteration
 from mosesplug.tuning.online.state import forget_earlier_states
-from mosesplug.tuning.requests import ask
 from mosesplug.tuning.resume import EarlierRun, check_earlier_run
 from mosesplug.tuning.setup import check_outputs, prepare_run
 from mosesplug.tuning.stopping import find_reason_to_stop
 from mosesplug.tuning.warming import compile_while_decoding
+from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.workdir.records import read_result
 from mosesplug.tuning.workdir.summary import Result
 from mosesplug.tuning.workdir.workspace import Workspace
 
@@ -73,6 +82,73 @@ def finish_run(context: Context, judge: HeldOutScorer | None) -> Result:
         elif not find_reason_to_stop(context):
             _run_online(context, judge)
     return conclude(context, find_reason_to_stop(context))
+
+
+@dataclass(frozen=True)
+class DecodingRequest:
+    """The whole input is to be decoded.
+
+    Attributes:
+        iteration: from 1.
+        weights: to decode with, before the starting weights are normalized.
+    """
+
+    iteration: int
+    weights: Weights
+
+
+def ask(context: Context, judge: HeldOutScorer | None) -> DecodingRequest | None:
+    """Return what must be decoded next; None if the run is finished.
+
+    It first finishes an iteration that has its lists but no result, because a run was killed in
+    between, and writes the files that the decoder reads. The same request is returned until its
+    lists are told.
+
+    Raises:
+        UsageError: the run was interrupted within an online epoch.
+        OptimizerError, DataError, DecoderError: as ``finish_iteration``.
+    """
+    store = context.store
+    if (opened := store.open_iteration()) is not None:
+        raise UsageError(
+            f"iteration {opened.iteration} in {context.workspace.directory} was cut off in an"
+            " online run: go on with --online, or begin anew in another --working-dir"
+        )
+    iterations = store.iterations()
+    if iterations and iterations[-1].result is None:
+        finish_iteration(context, judge)
+    if find_reason_to_stop(context):
+        return None
+    iterations = store.iterations()
+    iteration = len(iterations) + 1
+    weights, optimum = context.start, None
+    if iterations:
+        last = read_result(iterations[-1])
+        weights, optimum = last.weights, last.optimum
+        # The run may have been killed between the result and its files.
+        write_result_files(context, iteration - 1, last)
+    write_decoding_files(context, iteration, weights, optimum)
+    return DecodingRequest(iteration, weights)
+
+
+def tell(
+    context: Context, judge: HeldOutScorer | None, request: DecodingRequest, lists: DecodedInput
+) -> None:
+    """Check, score and store the lists of a request, optimize, and write the result.
+
+    Raises:
+        UsageError: the request is not the newest one: its lists have been told.
+        DecoderError: the lists cannot be used; nothing of them is stored.
+        OptimizerError, DataError: as ``finish_iteration``; the lists are stored.
+    """
+    due = len(context.store.iterations()) + 1
+    if request.iteration != due:
+        raise UsageError(
+            f"the lists of iteration {request.iteration} are told, but iteration {due} is next."
+            " Ask for the next request."
+        )
+    store_lists(context, request.iteration, request.weights, lists)
+    finish_iteration(context, judge)
 
 
 @contextmanager

@@ -33,7 +33,7 @@ from mosesplug.errors import (
 from mosesplug.events import Event, IterationFinished, PhaseStarted
 from mosesplug.settings.build import make_plan
 from mosesplug.settings.toml import read_settings
-from mosesplug.tuning import requests, tune
+from mosesplug.tuning import tune
 from tests.tuning.conftest import ToySystem, make_toy
 
 COMMAND = Path(__file__).parents[1] / "data" / "toy" / "command.py"
@@ -242,7 +242,7 @@ def test_the_same_tuner_continues_when_learning_failed(
         first = tuner.ask()
         assert first is not None
         with monkeypatch.context() as patch:
-            patch.setattr(requests, "finish_iteration", fail)
+            patch.setattr(loop, "finish_iteration", fail)
             with pytest.raises(OptimizerError):
                 tuner.tell(first, decode(first))
         second = tuner.ask()
