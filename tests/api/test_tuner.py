@@ -33,7 +33,7 @@ from mosesplug.errors import (
 from mosesplug.events import Event, IterationFinished, PhaseStarted
 from mosesplug.settings.build import make_plan
 from mosesplug.settings.toml import read_settings
-from mosesplug.tuning import tune
+from mosesplug.tuning import loop, tune
 from tests.tuning.conftest import ToySystem, make_toy
 
 COMMAND = Path(__file__).parents[1] / "data" / "toy" / "command.py"
