@@ -152,7 +152,7 @@ def _core_formats() -> Mapping[str, ListFormat]:
 
 
 def list_formats() -> Mapping[str, ListFormat]:
-    """Return the core's formats by name, in the order in which ``auto`` asks them, and extras."""
+    """Return all formats by name, in the order of ``auto``; the extras come last."""
     extras = [entry for entry in list_plugins(PLUGINS) if entry.is_bundled]
     return {**_core_formats(), **{entry.name: entry.load(ListFormat) for entry in extras}}
 

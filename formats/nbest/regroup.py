@@ -70,7 +70,7 @@ def join_sentences(blocks: Iterator[NBestList]) -> Iterator[NBestList]:
 def whole_sentences(
     parse: Callable[[StrPath, ListOptions, SentenceIds], Iterator[NBestList]],
 ) -> Callable[[StrPath, ListOptions, SentenceIds], Iterator[NBestList]]:
-    """Turn a parser whose blocks may end within a sentence into a reader of a ``ListFormat``."""
+    """Let a reader yield whole sentences whose blocks may end within one."""
 
     def read_blocks(path: StrPath, options: ListOptions, ids: SentenceIds) -> Iterator[NBestList]:
         return join_sentences(parse(path, options, ids))

@@ -1,4 +1,4 @@
-"""Search graphs as candidates of batch MIRA: 1-best, hope and fear of each sentence.
+"""Search graphs as candidates of batch MIRA: 1-best, hope and fear.
 
 Moses keeps one derivation per node (``forest.oracles.hope_fear``), which finds the exact hope of
 about half of all tiny graphs. A wider beam keeps the values that Moses maximizes: the model score
@@ -38,7 +38,7 @@ from mosesplug.metrics.sentence_bleu import single_bleu
 
 @dataclass(frozen=True, eq=False)
 class GraphSearch(Candidates):
-    """Finds hypotheses in the search graphs of the sentences, in single precision as Moses does.
+    """Finds hypotheses in search graphs, in single precision as Moses does.
 
     Attributes:
         graphs: one search graph per sentence.
