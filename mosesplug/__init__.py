@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mosesplug.api.analysis import Analysis, analyze
     from mosesplug.api.checking import check
     from mosesplug.api.fit import Fit
-    from mosesplug.api.installation import Plugin, WarmUpReport, list_plugins, warm_up
+    from mosesplug.api.installation import Plugin, list_plugins
     from mosesplug.api.keywords import ListKeywords
     from mosesplug.api.nbest import NBest, read_nbest, write_nbest
     from mosesplug.api.optimize import HeldOut, algorithms, cross_validate, optimize
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         StoreError,
         UsageError,
     )
+    from mosesplug.extras.warm_up import WarmUpReport, warm_up
 
 __version__ = "0.1.0"
 
@@ -82,7 +83,8 @@ _MODULES = {
     "mosesplug.api.analysis": "Analysis analyze",
     "mosesplug.api.checking": "check",
     "mosesplug.api.fit": "Fit",
-    "mosesplug.api.installation": "Plugin WarmUpReport list_plugins warm_up",
+    "mosesplug.api.installation": "Plugin list_plugins",
+    "mosesplug.extras.warm_up": "WarmUpReport warm_up",
     "mosesplug.api.keywords": "ListKeywords",
     "mosesplug.api.nbest": "NBest read_nbest write_nbest",
     "mosesplug.api.optimize": "HeldOut algorithms cross_validate optimize",

@@ -259,6 +259,8 @@ COMMANDS: Table = {
         "Write launchers under the names of other toolkits' programs.",
     ),
     "warm-up": Command(
-        ".learn.warm_up:warm_up", "Compile inner loops in advance.", ".learn.options:WarmUp"
+        "mosesplug.extras.warm_up_command:warm_up",
+        "Compile inner loops in advance.",
+        ".learn.options:WarmUp",
     ),
 }

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from mosesplug.api.installation import warm_up
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.program import ProgramDecoder
+from mosesplug.extras.warm_up import warm_up
 from mosesplug.forest import scanner
 from mosesplug.metrics.plain import kernels_only
 from mosesplug.settings.decoding import GraphSettings

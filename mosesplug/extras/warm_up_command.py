@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from mosesplug.api.installation import ALGORITHMS
-from mosesplug.api.installation import warm_up as compile_kernels
 from mosesplug.cli.learn.options import WarmUp
 from mosesplug.cli.shared.layouts import TableLayout, current_layout
 from mosesplug.cli.shared.output import print_json
 from mosesplug.cli.shared.tables import print_table
+from mosesplug.extras.warm_up import ALGORITHMS
+from mosesplug.extras.warm_up import warm_up as compile_kernels
 
 
 def warm_up(options: WarmUp) -> None:

@@ -13,13 +13,13 @@ import pytest
 
 import mosesplug
 from formats.graphs.hypergraph import Edge, write_hypergraph
-from mosesplug.api import installation
 from mosesplug.cli.main import main
 from mosesplug.cli.moses.extractor import main as extractor
 from mosesplug.cli.moses.hgdecode import main as hgdecode
 from mosesplug.cli.moses.kbmira import main as kbmira
 from mosesplug.cli.moses.mert import main as mert
 from mosesplug.cli.moses.pro import main as pro
+from mosesplug.extras import warm_up as warming
 from mosesplug.metrics.plain import kernels_only
 from tests.kernel_sets import forget_kernels, loaded_kernels
 
@@ -37,8 +37,8 @@ def test_optimizers_run_as_asked(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[str, ...]] = []
-    tasks = {name: lambda _, names: asked.append(tuple(names)) for name in installation.TASKS}
-    monkeypatch.setattr(installation, "TASKS", tasks)
+    tasks = {name: lambda _, names: asked.append(tuple(names)) for name in warming.TASKS}
+    monkeypatch.setattr(warming, "TASKS", tasks)
     with pytest.raises(SystemExit) as ended:
         main(["warm-up", "--algorithm", "pro"])
     assert not ended.value.code
@@ -47,7 +47,7 @@ def test_optimizers_run_as_asked(
 
 
 def test_commands_stand_for_their_variants(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(installation, "TASKS", dict.fromkeys(installation.TASKS, lambda *_: None))
+    monkeypatch.setattr(warming, "TASKS", dict.fromkeys(warming.TASKS, lambda *_: None))
 
     def list_tasks(*names: str) -> list[str]:
         return [done.task for done in mosesplug.warm_up(names)]
@@ -102,7 +102,7 @@ def call(main: Callable[[Sequence[str]], object], words: str) -> None:
 
 def run_optimize() -> None:
     for words in ("--nbest list", "--graphs graphs"):
-        for algorithm in installation.ALGORITHMS:
+        for algorithm in warming.ALGORITHMS:
             given = f"{words} --refs refs --algorithm {algorithm} --option "
             option = "restarts=1" if algorithm == "mert" else "epochs=2"
             call(main, f"optimize {given}{option} --threads 1 -o w")
