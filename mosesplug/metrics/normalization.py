@@ -89,8 +89,8 @@ def parse_normalization(text: str) -> Normalization:
 def _punctuation() -> re.Pattern[str]:
     """Return a pattern for the characters of the categories ``P*``."""
     marks = (chr(code) for code in range(sys.maxunicode + 1))
-    found = [mark for mark in marks if unicodedata.category(mark).startswith("P")]
-    return re.compile(f"[{re.escape(''.join(found))}]+")
+    punctuation = [mark for mark in marks if unicodedata.category(mark).startswith("P")]
+    return re.compile(f"[{re.escape(''.join(punctuation))}]+")
 
 
 def parse_factors(text: str) -> tuple[int, ...]:

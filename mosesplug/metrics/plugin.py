@@ -37,17 +37,17 @@ class MetricPlugin:
             UsageError: a value is invalid, or name and signature would not tell its statistics
                 from those of another metric.
         """
-        made = self.build(settings)
-        signature = made.signature()
+        metric = self.build(settings)
+        signature = metric.signature()
         fields = signature.split("|")
-        versions = [each for each in fields if each.startswith("version:") and each != "version:"]
-        if made.name != self.name or fields[0] != self.name or len(versions) != 1:
+        versions = [text for text in fields if text.startswith("version:") and text != "version:"]
+        if metric.name != self.name or fields[0] != self.name or len(versions) != 1:
             raise UsageError(
-                f"the plug-in metric {self.name} has the name {made.name} and the signature "
+                f"the plug-in metric {self.name} has the name {metric.name} and the signature "
                 f"{signature!r}: the name must be the plug-in's, and the signature "
                 f"{self.name}|...|version:VERSION. Repair or uninstall its package"
             )
-        return made
+        return metric
 
 
 _error_rates: set[str] = set()
@@ -59,10 +59,10 @@ def find_metric_plugin(name: str) -> MetricPlugin | None:
     Raises:
         UsageError: it cannot be used.
     """
-    found = load_plugin(METRICS, name, MetricPlugin)
-    if found is not None and found.is_error_rate:
+    plugin = load_plugin(METRICS, name, MetricPlugin)
+    if plugin is not None and plugin.is_error_rate:
         _error_rates.add(name)
-    return found
+    return plugin
 
 
 def metric_plugin_names() -> list[str]:

@@ -46,7 +46,7 @@ def metric(name: str, settings: str = "", outside: Sequence[OutsideMetric] = ())
     parsed = parse_settings(settings)
     names, weights = _split_sum(name)
     own = {metric.name: metric for metric in outside}
-    entries = [_outside_entry(own[each]) if each in own else _entry(each, own) for each in names]
+    entries = [_outside_entry(own[name]) if name in own else _entry(name, own) for name in names]
     if len(entries) == 1:
         _refuse_others(name, parsed, entries[0].settings)
         return entries[0].build(parsed)
@@ -92,7 +92,7 @@ def _outside_of_signature(signature: str) -> list[OutsideMetric]:
     """Return the metrics of scores from outside that a signature names."""
     first, *fields = signature.split("|")
     names, owner = first.split(","), first
-    found: list[OutsideMetric] = []
+    metrics: list[OutsideMetric] = []
     for place, field in enumerate(fields):
         if field in names:
             owner = field
@@ -100,8 +100,8 @@ def _outside_of_signature(signature: str) -> list[OutsideMetric]:
         if key == "outside" and formula in FORMULAS:
             is_rate = fields[place + 1 : place + 2] == ["rate:yes"]
             columns = tuple(range(WIDTHS[formula]))
-            found.append(OutsideMetric(owner, formula, is_rate, columns))
-    return found
+            metrics.append(OutsideMetric(owner, formula, is_rate, columns))
+    return metrics
 
 
 def settings_of_signature(signature: str) -> tuple[str, str]:
@@ -111,7 +111,7 @@ def settings_of_signature(signature: str) -> tuple[str, str]:
         UsageError: no metric of this version has that signature.
     """
     name, *fields = signature.split("|")
-    outside = {each.name for each in _outside_of_signature(signature)}
+    outside = {metric.name for metric in _outside_of_signature(signature)}
     own = [_entry_of_signature(part, signature) for part in name.split(",") if part not in outside]
     known = {"weights"} | {setting for entry in own for setting in entry.settings}
     settings = {}
@@ -251,11 +251,11 @@ def _entry_of(kind: Callable[..., Metric], name: str, *settings: _Setting) -> _E
     """Return the entry of a metric that is built from these settings."""
 
     def build(values: Mapping[str, str]) -> Metric:
-        given = [setting for setting in settings if setting.name in values]
+        used = [setting for setting in settings if setting.name in values]
         return kind(
             **{
                 setting.argument: setting.read(name, setting.name, values[setting.name])
-                for setting in given
+                for setting in used
             }
         )
 

@@ -150,9 +150,9 @@ def tokenizer_of_signature(signature: str) -> str:
 
     In sacrebleu's spelling, MeCab's version follows the name: ``tok:ja-mecab-0.996-IPA``.
     """
-    found = re.search(r"(?:^|\|)tok:([^|]+)", signature)
-    name = found[1] if found else "none"
-    return next((each for each in _MECAB if name.startswith(each)), name)
+    match = re.search(r"(?:^|\|)tok:([^|]+)", signature)
+    name = match[1] if match else "none"
+    return next((known for known in _MECAB if name.startswith(known)), name)
 
 
 class _LoadedTokenizer(NamedTuple):

@@ -90,7 +90,7 @@ class WordMetric(ReferenceMetric[WordReferences]):
         splitting = self._splitting()
         (texts,) = splitting.references([self.normalization.lines(lines)])
         words = (split_words(text, splitting.fold) for text in texts)
-        return [[word.decode("utf-8", "replace") for word in each] for each in words]
+        return [[word.decode("utf-8", "replace") for word in line] for line in words]
 
     def _compile(self, references: Sequence[Sequence[bytes]], **known: Any) -> WordReferences:
         splitting = self._splitting()

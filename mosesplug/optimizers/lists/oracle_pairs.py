@@ -117,10 +117,10 @@ def difference_scores(
     weights: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Return ``weights . phi`` of some pairs, float64 ``[n]``."""
-    found = np.empty(len(better))
+    scores = np.empty(len(better))
     for i in range(len(better)):
-        found[i] = difference_score(pairs.features, better[i], worse[i], weights)
-    return found
+        scores[i] = difference_score(pairs.features, better[i], worse[i], weights)
+    return scores
 
 
 @kernel

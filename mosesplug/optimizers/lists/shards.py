@@ -123,7 +123,7 @@ class _PreparedHere:
     states: Sequence[Any]
 
     def map(self, work: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
-        return [work(*each) for each in map_states(self.states, arguments)]
+        return [work(*own) for own in map_states(self.states, arguments)]
 
 
 def map_states(

@@ -104,10 +104,10 @@ def _find_distinct(
         own = offsets[first : last + 1] - start
         alike = _first_alike(own, part, sparse.view(start, end))
         is_first = alike == np.arange(end - start)
-        found = np.flatnonzero(is_first)
-        kept[count : count + len(found)] = start + found
+        distinct = np.flatnonzero(is_first)
+        kept[count : count + len(distinct)] = start + distinct
         places[start:end] = count + (np.cumsum(is_first) - 1)[alike]
-        count += len(found)
+        count += len(distinct)
     return kept[:count], places
 
 
@@ -205,7 +205,7 @@ def _first_equal_bytes(
         for row in range(start, end):
             entries = slice(sparse.indptr[row], sparse.indptr[row + 1])
             values = dense[row], sparse.indices[entries], data[entries]
-            first[row] = rows.setdefault(tuple(each.tobytes() for each in values), row)
+            first[row] = rows.setdefault(tuple(array.tobytes() for array in values), row)
     return first
 
 

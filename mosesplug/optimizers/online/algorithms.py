@@ -89,12 +89,12 @@ def solve_in_epochs(
     """
     best: EpochOutcome | None = None
     history = []
-    for epoch, found in enumerate(islice(epochs, options.epochs), start=1):
-        usable = is_usable(found.weights)
-        if usable and (best is None or found.score > best.score or options.averaging != "best"):
-            best = replace(found, states=tuple(copy_state(state) for state in found.states))
-        score = found.score if usable else -np.inf
-        history.append({"epoch": epoch, "score": score, **found.facts})
+    for epoch, outcome in enumerate(islice(epochs, options.epochs), start=1):
+        usable = is_usable(outcome.weights)
+        if usable and (best is None or outcome.score > best.score or options.averaging != "best"):
+            best = replace(outcome, states=tuple(copy_state(state) for state in outcome.states))
+        score = outcome.score if usable else -np.inf
+        history.append({"epoch": epoch, "score": score, **outcome.facts})
         progress(epoch, options.epochs, "epochs")
     if best is None:
         raise OptimizerError(

@@ -118,8 +118,8 @@ def line_search(problem: Problem, old: Weights, mixed: Weights) -> MixResult:
         ends.append(MixResult(between, rho, corpus_score(problem, between)))
         ends.append(MixResult(old, 0.0, corpus_score(problem, old)))
     # The score of weights that are all zero depends on the order of the lists.
-    usable = [each for each in ends if each.weights.any()] or ends
-    best = max(usable, key=lambda each: each.score)  # the first among equals
+    usable = [point for point in ends if point.weights.any()] or ends
+    best = max(usable, key=lambda point: point.score)  # the first among equals
     return MixResult(best.weights.copy(), best.rho, best.score)
 
 

@@ -104,7 +104,7 @@ def _resume(
     if np.allclose(normalize(problem, initial), expected, rtol=1e-6, atol=1e-9):
         return state
     # Interpolated with those of an earlier iteration, for example.
-    before, now = (float(np.abs(each).sum()) for each in (learner.weights(state), initial))
+    before, now = (float(np.abs(vector).sum()) for vector in (learner.weights(state), initial))
     scale = before / now if before > 0.0 and now > 0.0 and can_scale(problem) else 1.0
     return replace(state, vectors={**state.vectors, "weights": scale * initial})
 

@@ -88,11 +88,11 @@ class Epoch:
             threads=configuration.optimization.threads,
         )
 
-    def evaluate(self, weights: Weights, updates: int, *found: Evaluation) -> list[Evaluation]:
-        """Translate the held-out set, if there is one; ``found`` are earlier evaluations."""
+    def evaluate(self, weights: Weights, updates: int, *earlier: Evaluation) -> list[Evaluation]:
+        """Translate the held-out set, if there is one; ``earlier`` are those of this epoch."""
         if self.scorer is None:
             return []
-        before = (*self.before, *found)
+        before = (*self.before, *earlier)
         return [self.scorer.evaluate(self.iteration, updates, weights, before)]
 
 
@@ -235,20 +235,20 @@ class _HeldOutScores:
         self.seconds = 0.0
         self.is_exhausted = False
         self._epoch, self._lists, self._evaluations = epoch, lists, evaluations
-        self._stored = [Evaluation.of_record(each) for each in lists.stored.get("heldout", ())]
+        self._stored = [Evaluation.of_record(point) for point in lists.stored.get("heldout", ())]
 
     def add(self, state: LearnerState) -> None:
         """Evaluate the weights of a state, if there is a held-out set."""
-        epoch, found = self._epoch, self._evaluations
+        epoch, evaluations = self._epoch, self._evaluations
         if epoch.scorer is None:
             return
-        if len(found) < len(self._stored):
-            found.append(self._stored[len(found)])
+        if len(evaluations) < len(self._stored):
+            evaluations.append(self._stored[len(evaluations)])
             return
         clock = Clock()
         mean = mean_weights(epoch.learner, state)
         weights = name_weights(self._lists.numbering.space, mean, epoch.record.weights)
-        found += epoch.evaluate(weights, state.updates, *found)
+        evaluations += epoch.evaluate(weights, state.updates, *evaluations)
         self.seconds += clock.seconds()
 
     def after_batch(self, done: BatchProgress) -> bool:

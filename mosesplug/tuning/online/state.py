@@ -168,7 +168,7 @@ def decode_states(
         return ()
     records = list(record.get("shards", (record,)))
     fills = {**learner.fills, AVERAGE: 0.0}
-    if not all(_has_vectors(learner, each.get("vectors", ())) for each in records):
+    if not all(_has_vectors(learner, record.get("vectors", ())) for record in records):
         return ()
     columns = {name: space.n_dense + place for place, name in enumerate(space.sparse)}
     places = [columns.get(name, -1) for name in record["sparse"]]
