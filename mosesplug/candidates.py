@@ -8,12 +8,13 @@ which have more derivations than can be listed. An algorithm names the questions
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.arrays import FeatureMask, Statistics, Weights
+from mosesplug.arrays import FeatureMask, Floats32, Statistics, Weights
 from mosesplug.errors import UsageError
 from mosesplug.tuning_set import TuningSet
 
@@ -22,9 +23,11 @@ __all__ = [
     "LIST_SIZE",
     "SHARD_ANSWERS",
     "Candidates",
+    "HopeFear",
     "Objective",
     "OracleUpdates",
     "Question",
+    "ScoredDerivation",
     "SearchSpace",
     "Surface",
     "require_local",
@@ -89,6 +92,40 @@ class SearchSpace(Protocol):
         self, directions: NDArray[np.float64], point: NDArray[np.float64]
     ) -> Iterable[Surface]:
         """Return the score along ``directions``, float64 ``[n_directions, n_active]``."""
+
+
+@dataclass(frozen=True)
+class ScoredDerivation:
+    """A derivation of a search graph with its features and BLEU statistics.
+
+    Attributes:
+        edges: int64; each edge before those of its tails.
+        columns: int32; the features of its edges, ascending.
+        values: float32; their sums, added in the order of Moses' tools.
+        statistics: float32 ``[9]``; statistics of ``metrics.Bleu``.
+        score: the model score, summed edge by edge.
+    """
+
+    edges: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    values: Floats32
+    statistics: Floats32
+    score: np.float32
+
+
+@dataclass(frozen=True)
+class HopeFear:
+    """The hope and fear derivations of a graph.
+
+    Attributes:
+        hope, fear: derivations with high model score and high (hope) or low (fear) BLEU.
+        hope_gain, fear_gain: their BLEU with the background, times the reference length.
+    """
+
+    hope: ScoredDerivation
+    fear: ScoredDerivation
+    hope_gain: np.float32
+    fear_gain: np.float32
 
 
 class Candidates:
@@ -163,6 +200,23 @@ class Candidates:
             bold: add the best derivation that yields a reference to the list of each sentence that
                 has one, as its oracle.
         """
+        raise NotImplementedError
+
+    def hope_and_fear(
+        self, sentence: int, weights: Floats32, background: Floats32, *, safe_hope: bool
+    ) -> HopeFear:
+        """Return hope and fear by BLEU with the statistics of a background added (Chiang 2012).
+
+        ``safe_hope`` limits the model score in the hope.
+        """
+        raise NotImplementedError
+
+    def model_best(self, sentence: int, weights: Floats32) -> ScoredDerivation:
+        """Return the derivation with the highest model score."""
+        raise NotImplementedError
+
+    def widen(self, beam: int) -> Candidates:
+        """Return candidates whose searches keep ``beam`` partial derivations per node."""
         raise NotImplementedError
 
     def matches(self) -> NDArray[np.bool_]:

@@ -17,14 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.arrays import Floats32, Statistics
-from mosesplug.candidates import Candidates, Question
+from mosesplug.candidates import Candidates, HopeFear, Question, ScoredDerivation
 from mosesplug.forest.ngrams.states import TextGraph
 from mosesplug.forest.oracles.bleu import BleuGraph, bleu_graph
 from mosesplug.forest.oracles.candidates import list_by_value
 from mosesplug.forest.oracles.hope_fear import (
     MODEL_SHARE,
-    HopeFear,
-    ScoredDerivation,
     describe_derivation,
     find,
     hope_and_fear,
@@ -69,7 +67,7 @@ class GraphSearch(Candidates):
         return totals.astype(np.float64)
 
     def widen(self, beam: int) -> GraphSearch:
-        """Return a search that keeps ``beam`` partial derivations per node; 0 keeps all."""
+        """See ``Candidates``; 0 keeps all."""
         return replace(self, beam=beam)
 
     def model_best(self, sentence: int, weights: Floats32) -> ScoredDerivation:

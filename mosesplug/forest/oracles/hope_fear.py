@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from mosesplug.arrays import Floats, Floats32, Ints, Ints32
+from mosesplug.candidates import HopeFear, ScoredDerivation
 from mosesplug.errors import DataError
 from mosesplug.forest.graph_bleu import (
     CONTEXT,
@@ -41,40 +41,6 @@ from mosesplug.metrics.sentence_bleu import single_bleu
 
 MODEL_SHARE = np.float32(5.0)
 """With a safe hope, maximum ratio of the model score to the BLEU of the hope."""
-
-
-@dataclass(frozen=True)
-class ScoredDerivation:
-    """A derivation with its features and BLEU statistics.
-
-    Attributes:
-        edges: int64; each edge before those of its tails.
-        columns: int32; the features of its edges, ascending.
-        values: float32; their sums, added in the order of Moses' tools.
-        statistics: float32 ``[9]``; statistics of ``metrics.Bleu``.
-        score: the model score, summed edge by edge.
-    """
-
-    edges: Ints
-    columns: Ints32
-    values: Floats32
-    statistics: Floats32
-    score: np.float32
-
-
-@dataclass(frozen=True)
-class HopeFear:
-    """The hope and fear derivations of a graph.
-
-    Attributes:
-        hope, fear: derivations with high model score and high (hope) or low (fear) BLEU.
-        hope_gain, fear_gain: their BLEU with the background, times the reference length.
-    """
-
-    hope: ScoredDerivation
-    fear: ScoredDerivation
-    hope_gain: np.float32
-    fear_gain: np.float32
 
 
 def hope_and_fear(

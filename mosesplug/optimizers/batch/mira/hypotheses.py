@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.arrays import Statistics
+from mosesplug.candidates import Candidates, ScoredDerivation
 from mosesplug.metrics.protocol import Metric, needs_texts
 from mosesplug.metrics.sentence_bleu import single_bleu
 from mosesplug.optimizers.batch.mira.kernels import (
@@ -19,10 +20,6 @@ from mosesplug.optimizers.batch.mira.kernels import (
     first_best,
     update_weights,
     visit_sentences,
-)
-from mosesplug.optimizers.batch.mira.search import (
-    HopeFearSearch,
-    SearchHypothesis,
 )
 from mosesplug.optimizers.lists.single_precision import mira_lists
 from mosesplug.tuning_set import TuningSet
@@ -142,7 +139,7 @@ class GraphHypotheses:
         n_dense: number of dense features, the first columns.
     """
 
-    search: HopeFearSearch
+    search: Candidates
     n_dense: int
 
     @property
@@ -175,7 +172,7 @@ class GraphHypotheses:
         return decisions
 
     def features(
-        self, hypothesis: SearchHypothesis
+        self, hypothesis: ScoredDerivation
     ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Return all dense features of a hypothesis, and its sparse ones."""
         columns = np.union1d(np.arange(self.n_dense, dtype=np.int32), hypothesis.columns)
@@ -185,11 +182,11 @@ class GraphHypotheses:
 
     def score(self, weights: SingleWeights) -> float:
         """Return BLEU of the 1-best at ``weights``."""
-        return self.search.score(weights)
+        return self.search.score(weights.astype(np.float64))
 
 
 def subtract_features(
-    hope: SearchHypothesis, fear: SearchHypothesis, n_dense: int
+    hope: ScoredDerivation, fear: ScoredDerivation, n_dense: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return features of hope minus those of fear, ascending.
 

@@ -25,13 +25,15 @@ import copy
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Annotated, Literal, NamedTuple, cast
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.arrays import Weights
+from mosesplug.candidates import Candidates
 from mosesplug.errors import OptimizerError
+from mosesplug.metrics.bleu import Bleu
 from mosesplug.metrics.protocol import Metric
 from mosesplug.optimizers.batch.mira.hypotheses import (
     GraphHypotheses,
@@ -47,7 +49,6 @@ from mosesplug.optimizers.batch.mira.kernels import (
     MiraState,
     average_weights,
 )
-from mosesplug.optimizers.batch.mira.search import N_STATISTICS, HopeFearSearch
 from mosesplug.optimizers.bounds import Bounds
 from mosesplug.optimizers.list_candidates import Sharded
 from mosesplug.optimizers.lists.shards import ListShard, ListShards
@@ -248,11 +249,11 @@ def list_learner(problem: Problem, initial: Weights, options: KbmiraOptions) -> 
 
 
 def search_learner(
-    search: HopeFearSearch, n_dense: int, initial: Weights, options: KbmiraOptions
+    search: Candidates, n_dense: int, initial: Weights, options: KbmiraOptions
 ) -> MiraLearner:
     """Return a learner of all weights from search graphs; see ``list_learner``."""
     settings = make_settings(options, np.ones(len(initial), dtype=np.bool_), None)
-    state = start_state(initial.astype(np.float32), N_STATISTICS)
+    state = start_state(initial.astype(np.float32), len(Bleu.statistics_names))
     return MiraLearner(GraphHypotheses(search, n_dense), settings, state)
 
 
@@ -407,16 +408,15 @@ def _make_learner(
     settings = make_settings(options, problem.active_mask, problem.bounds)
     state = start_state(_single_weights(problem, initial), metric.n_statistics)
     if "lists" not in candidates.answers:
-        search = cast(HopeFearSearch, candidates)
         if not metric.has_bleu_statistics:
             raise OptimizerError(
                 f"hope and fear are searched for by BLEU only, not by {metric.name}: learn from"
                 " lists"
             )
         if options.graph_beam > 1:
-            search = search.widen(options.graph_beam)
+            candidates = candidates.widen(options.graph_beam)
         n_dense = problem.tuning_set.space.n_dense
-        return MiraLearner(GraphHypotheses(search, n_dense), settings, state)
+        return MiraLearner(GraphHypotheses(candidates, n_dense), settings, state)
     if isinstance(candidates, Sharded):
         return ShardedMiraLearner(candidates.shards, metric, settings, state)
     return MiraLearner(ListHypotheses(problem.tuning_set, metric), settings, state)
