@@ -244,8 +244,8 @@ def analyze_all(
     texts = read_systems(systems, n_sentences)
     sources = _load_source(source, n_sentences)
     statistics = []
-    for each in prepare_metrics(metrics, references, outside):
-        statistics.append(measure_metric(systems, each))
+    for prepared in prepare_metrics(metrics, references, outside):
+        statistics.append(measure_metric(systems, prepared))
         progress(len(statistics), len(metrics), "metrics of the analysis")
     return Analysis(
         analyze_systems(

@@ -159,13 +159,13 @@ def _check_names(names: Sequence[str] | None, count: int) -> list[str]:
         return [f"F{column}" for column in range(count)]
     if isinstance(names, str):
         raise UsageError("names is a single text: give a sequence of names, one for each column")
-    found = list(names)
-    if len(found) != count:
-        raise UsageError(f"{len(found)} names for {count} columns of features: give one for each")
-    for place, name in enumerate(found):
+    columns = list(names)
+    if len(columns) != count:
+        raise UsageError(f"{len(columns)} names for {count} columns of features: give one for each")
+    for place, name in enumerate(columns):
         if not isinstance(name, str) or not name or any(map(str.isspace, name)):
             raise UsageError(f"names[{place}] is {name!r}: give a text without blanks")
-    return list(map(str, found))
+    return list(map(str, columns))
 
 
 def _make_space(dense: Sequence[str], sparse: Sequence[str]) -> FeatureSpace:
@@ -265,14 +265,14 @@ def number_sentences(sentence_ids: Any, count: int, n_lines: int | None = None) 
             "each"
         )
     ids = list(sentence_ids.tolist() if hasattr(sentence_ids, "tolist") else sentence_ids)
-    if all(isinstance(each, int | float | np.number) for each in ids):
+    if all(isinstance(identifier, int | float | np.number) for identifier in ids):
         return _number_integers(_check_integers(ids), n_lines)
     places: dict[Hashable, int] = {}
     try:
-        numbers = [places.setdefault(each, len(places)) for each in ids]
+        numbers = [places.setdefault(identifier, len(places)) for identifier in ids]
     except TypeError:
         raise UsageError("sentence_ids: an id cannot be hashed; give numbers or texts") from None
-    if missing := [place for place, each in enumerate(ids) if _is_missing(each)]:
+    if missing := [place for place, identifier in enumerate(ids) if _is_missing(identifier)]:
         raise DataError(f"sentence_ids[{missing[0]}] is {ids[missing[0]]}: give an id")
     if n_lines is not None and len(places) != n_lines:
         raise DataError(
@@ -365,22 +365,24 @@ def load_references(references: Any, what: str = "references") -> list[list[byte
     references = list(references)
     if not references:
         raise DataError(f"{what}: there is no reference translation")
-    if all(isinstance(each, Path) for each in references):
+    if all(isinstance(reference, Path) for reference in references):
         return _read_files(references)
-    if all(isinstance(each, str | bytes) for each in references):
+    if all(isinstance(reference, str | bytes) for reference in references):
         return [encode_texts(references, what)]
-    if any(isinstance(each, str | bytes | Mapping) for each in references):
+    if any(isinstance(reference, str | bytes | Mapping) for reference in references):
         raise UsageError(_FORMS.format(what))
-    found = [encode_texts(each, f"{what}[{place}]") for place, each in enumerate(references)]
-    for place, lines in enumerate(found):
-        if len(lines) != len(found[0]):
+    loaded = [
+        encode_texts(reference, f"{what}[{place}]") for place, reference in enumerate(references)
+    ]
+    for place, lines in enumerate(loaded):
+        if len(lines) != len(loaded[0]):
             raise DataError(
-                f"{what}[{place}] has {len(lines)} sentences, and {what}[0] has {len(found[0])}: "
+                f"{what}[{place}] has {len(lines)} sentences, and {what}[0] has {len(loaded[0])}: "
                 "give [reference][sentence]"
             )
-    if not found[0]:
+    if not loaded[0]:
         raise DataError(f"{what}: there is no reference translation")
-    return found
+    return loaded
 
 
 def name_references(references: Any) -> str:
@@ -408,10 +410,14 @@ def arrange_references(
             raise DataError(
                 f"{what} has no entry for the sentence id {sentence!r} of hypothesis {row}"
             )
-        found = references[sentence]
-        if not isinstance(found, str | bytes | Sequence):
-            raise UsageError(f"{what}[{sentence!r}] is {found!r}: give one or several texts")
-        texts = [found] if isinstance(found, str | bytes) else found
+        texts_of_sentence = references[sentence]
+        if not isinstance(texts_of_sentence, str | bytes | Sequence):
+            raise UsageError(
+                f"{what}[{sentence!r}] is {texts_of_sentence!r}: give one or several texts"
+            )
+        texts = (
+            [texts_of_sentence] if isinstance(texts_of_sentence, str | bytes) else texts_of_sentence
+        )
         every.append(encode_texts(texts, f"{what}[{sentence!r}]"))
         if not every[-1] or len(every[-1]) != len(every[0]):
             raise DataError(
@@ -423,13 +429,13 @@ def arrange_references(
 
 def _read_files(paths: Sequence[Path]) -> list[list[bytes]]:
     if len(paths) == 1:
-        found = read_references(paths[0])
+        references = read_references(paths[0])
     else:
-        found = [read_reference(path) for path in paths]
-    if not found[0]:
+        references = [read_reference(path) for path in paths]
+    if not references[0]:
         raise FormatError(
             "there is no reference in it",
             path=paths[0],
             remedy="Give the reference translation, one sentence a line",
         )
-    return found
+    return references

@@ -108,7 +108,7 @@ def check(
     """
     scorer = _find_metric(metric)
     lines = _load_texts(source, "source")
-    found = check_data(
+    report = check_data(
         lines,
         _load_references(references, source, len(lines)),
         scorer,
@@ -117,8 +117,8 @@ def check(
         train=None if train is None else _load_texts(train, "train"),
         test=None if test is None else _load_texts(test, "test"),
     )
-    signs = [replace(sign, message=LEARNING.rewrite(sign.message)) for sign in found.signs]
-    return DataReport(found.texts, found.facts, tuple(signs))
+    signs = [replace(sign, message=LEARNING.rewrite(sign.message)) for sign in report.signs]
+    return DataReport(report.texts, report.facts, tuple(signs))
 
 
 def _find_metric(metric: str | Metric) -> Metric:
@@ -141,10 +141,10 @@ def _load_references(references: Any, source: Texts, n_sentences: int) -> list[l
     if isinstance(references, str | PathLike):
         path = source if isinstance(source, str | PathLike) else None
         return read_references(references, n_sentences, input_path=path)
-    found = load_references(references)
-    if len(found[0]) != n_sentences:
+    lines = load_references(references)
+    if len(lines[0]) != n_sentences:
         raise DataError(
-            f"references has {len(found[0])} sentences, but source has {n_sentences}: give a"
+            f"references has {len(lines[0])} sentences, but source has {n_sentences}: give a"
             " reference for each source sentence"
         )
-    return found
+    return lines

@@ -215,9 +215,9 @@ class Fit:
 
         ``weights`` are the shared ones then, for sentences of other domains.
         """
-        data, found = self.result.data, self.result.learning.solution.weights
+        data, vector = self.result.data, self.result.learning.solution.weights
         names = () if data.domains is None else data.domains.domains.names
-        return {name: self._table(found, None, name) for name in names}
+        return {name: self._table(vector, None, name) for name in names}
 
     @property
     def domain_scores(self) -> Table:
@@ -310,9 +310,11 @@ class Fit:
     @property
     def validation(self) -> ValidationTable | None:
         """The cross-validation; None without ``folds``."""
-        found = self.result.learning.validation
+        validation = self.result.learning.validation
         return (
-            None if found is None else ValidationTable.of_result(found, self.gains.of_data("folds"))
+            None
+            if validation is None
+            else ValidationTable.of_result(validation, self.gains.of_data("folds"))
         )
 
     @property
@@ -458,11 +460,11 @@ class Fit:
         return plot_fit(self.result, figure)
 
     def __repr__(self) -> str:
-        warnings = (f"warning: {each}" for each in self.warnings)
+        warnings = (f"warning: {warning}" for warning in self.warnings)
         return "\n".join([self._summary(), repr(self.weights), *warnings])
 
     def _repr_html_(self) -> str:
-        warnings = "".join(f"<p>warning: {escape(each)}</p>" for each in self.warnings)
+        warnings = "".join(f"<p>warning: {escape(warning)}</p>" for warning in self.warnings)
         return f"<p>{escape(self._summary())}</p>{self.weights._repr_html_()}{warnings}"
 
     def _summary(self) -> str:
@@ -478,8 +480,8 @@ class Fit:
                 f"; on {others} {self._show(self.held_out)}, "
                 f"{self._show(self.start_held_out)} with the starting weights"
             )
-        if (found := self.length_range) is not None:
-            text += f"; scores are divided by {found.by}**{found.low:.4g}"
+        if (lengths := self.length_range) is not None:
+            text += f"; scores are divided by {lengths.by}**{lengths.low:.4g}"
         return text
 
     def _show(self, score: float) -> str:
@@ -635,6 +637,6 @@ def format_result(
             tuple(explain_unrecorded(changes, to, path)),
         )
     beside = sparse_companion(path or "output")
-    found = convert_table(table, to, config=config, path=path, sparse_output=beside)
+    converted = convert_table(table, to, config=config, path=path, sparse_output=beside)
     # Which features are not tuned or in another order is known to who has learned the weights.
-    return replace(found, notes=tuple(explain_unrecorded(changes, to, path)))
+    return replace(converted, notes=tuple(explain_unrecorded(changes, to, path)))

@@ -59,8 +59,8 @@ def list_plugins() -> list[Plugin]:
         ("algorithm", plugins.ALGORITHMS, Algorithm, built_in_algorithms(), check_options),
     ]
     return [
-        Plugin(kind, entry.name, "" if found is None else found.summary, entry.package, problem)
+        Plugin(kind, entry.name, "" if plugin is None else plugin.summary, entry.package, problem)
         for kind, group, type_, built_in, check in groups
-        for entry, found, problem in plugins.load_plugins(group, type_, built_in, check)
+        for entry, plugin, problem in plugins.load_plugins(group, type_, built_in, check)
         if not entry.is_bundled
     ]

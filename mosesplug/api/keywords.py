@@ -303,17 +303,17 @@ def make_learning_keywords(values: dict[str, Any]) -> LearningSettings:
 
 def _spell_list_values(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return keywords with their values as the command line has them."""
-    found = dict(values)
+    spelled = dict(values)
     for name in ("rename", "derive"):
-        if isinstance(found.get(name), Mapping):
-            found[name] = [f"{one}={other}" for one, other in found[name].items()]
+        if isinstance(spelled.get(name), Mapping):
+            spelled[name] = [f"{one}={other}" for one, other in spelled[name].items()]
     for name in ("rename", "derive", "drop_feature"):
-        if isinstance(found.get(name), str):
-            found[name] = [found[name]]
-    columns = found.get("columns")
+        if isinstance(spelled.get(name), str):
+            spelled[name] = [spelled[name]]
+    columns = spelled.get("columns")
     if columns is not None and not isinstance(columns, str):
-        found["columns"] = ",".join(map(str, columns))
-    return found
+        spelled["columns"] = ",".join(map(str, columns))
+    return spelled
 
 
 def _spell_range(name: str, interval: Any) -> str:
@@ -426,7 +426,7 @@ def _plain(option: Opt, value: Any) -> Any:
     if isinstance(value, PathLike):
         return fspath(value)
     if option.kind == "texts" and not isinstance(value, str) and hasattr(value, "__iter__"):
-        return [str(each) for each in value]
+        return [str(item) for item in value]
     if option.kind == "table" and isinstance(value, Mapping):
         return dict(value)
     return value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value

@@ -78,9 +78,9 @@ def convert_lists(
     if not isinstance(lists, Iterable):
         return lists
     every = list(lists)
-    if every and all(isinstance(each, list | tuple | Mapping) for each in every):
-        for place, each in enumerate(every):
-            if isinstance(each, Mapping) and not {*ID_NAMES, *LIST_KEYS} & each.keys():
+    if every and all(isinstance(item, list | tuple | Mapping) for item in every):
+        for place, item in enumerate(every):
+            if isinstance(item, Mapping) and not {*ID_NAMES, *LIST_KEYS} & item.keys():
                 raise UsageError(
                     f"{what}[{place}] has no sentence id: call it id, or give a list of hypotheses "
                     "for each sentence, [sentence][hypothesis]"
@@ -88,8 +88,8 @@ def convert_lists(
         return _convert_nested(every, what)
     names = _split(columns)
     return [
-        _convert_frame(each, names, f"{what}[{place}]") if is_frame(each) else each
-        for place, each in enumerate(every)
+        _convert_frame(item, names, f"{what}[{place}]") if is_frame(item) else item
+        for place, item in enumerate(every)
     ]
 
 
@@ -97,13 +97,13 @@ def convert_single(
     lists: Any, columns: Sequence[str] | str | None = None
 ) -> NBest | str | PathLike[str]:
     """Return lists as an ``NBest`` or their file."""
-    found = convert_lists(lists, columns)
-    if not isinstance(found, NBest | str | PathLike):
+    converted = convert_lists(lists, columns)
+    if not isinstance(converted, NBest | str | PathLike):
         raise UsageError(
             f"lists is a {type(lists).__name__}: give an NBest, a file, a data frame, or nested "
             "lists, [sentence][hypothesis]"
         )
-    return found
+    return converted
 
 
 def is_frame(value: Any) -> bool:
@@ -164,13 +164,13 @@ def _convert_frame(frame: Any, wanted: Sequence[str] | None, what: str) -> NBest
 
 def _find_column(names: Sequence[str], known: Sequence[str], what: str) -> str | None:
     """Return the column with one of these names."""
-    found = [name for name in names if name in known]
-    if len(found) > 1:
+    alike = [name for name in names if name in known]
+    if len(alike) > 1:
         raise UsageError(
-            f"{what}: the columns {' and '.join(found)} have the same meaning: choose columns, as "
-            f"columns={[name for name in names if name not in found[1:]]}"
+            f"{what}: the columns {' and '.join(alike)} have the same meaning: choose columns, as "
+            f"columns={[name for name in names if name not in alike[1:]]}"
         )
-    return found[0] if found else None
+    return alike[0] if alike else None
 
 
 def _read(frame: Any, name: str) -> NDArray[Any]:
@@ -215,10 +215,10 @@ def _read_features(frame: Any, names: Sequence[str], count: int, what: str) -> F
     for name in names:
         column = _read(frame, name)
         if column.dtype.kind not in "biuf":
-            rest = [each for each in _find_names(frame) or [] if each != name]
+            others = [column for column in _find_names(frame) or [] if column != name]
             raise UsageError(
                 f"{what}[{name!r}] has the type {column.dtype}, no numbers: choose columns, as "
-                f"columns={rest}"
+                f"columns={others}"
             )
         columns.append(column)
     return convert_features(np.column_stack(columns), names)
@@ -246,9 +246,9 @@ def _simplify(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(name): _simplify(each) for name, each in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: _simplify(getattr(value, each.name)) for each in fields(value)}
+        return {field.name: _simplify(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, list | tuple):
-        return [_simplify(each) for each in value]
+        return [_simplify(item) for item in value]
     dimensions = getattr(value, "ndim", None)
     if dimensions == 0 and hasattr(value, "item"):
         return value.item()
@@ -272,8 +272,8 @@ def parse_lists(lists: Any, space: FeatureSpace) -> tuple[str, Iterable[NBestLis
                 f"the lists have the entries {', '.join(map(str, lists)) or '(none)'}: give "
                 "sentence_ids, hypotheses and features, and if you like names, dense and scores"
             )
-        found = NBest(**{"names": space.group_names, **lists})
-        return "the lists", (found.block,)
+        parsed = NBest(**{"names": space.group_names, **lists})
+        return "the lists", (parsed.block,)
     if not isinstance(lists, Iterable):
         raise UsageError(
             f"the lists are a {type(lists).__name__}: give an NBest, a mapping of its arguments,"
@@ -291,9 +291,9 @@ def _collect_hypotheses(hypotheses: Iterable[Any], space: FeatureSpace) -> NBest
     rows: list[int] = []
     indices: list[int] = []
     values: list[float] = []
-    for row, each in enumerate(hypotheses):
+    for row, hypothesis in enumerate(hypotheses):
         try:
-            sentence, text, features = each
+            sentence, text, features = hypothesis
         except (TypeError, ValueError):
             raise UsageError(
                 f"hypothesis {row} is not a tuple of sentence id, text and feature values"
@@ -324,16 +324,16 @@ def _collect_hypotheses(hypotheses: Iterable[Any], space: FeatureSpace) -> NBest
 def _flatten(features: Any, space: FeatureSpace, row: int) -> list[float]:
     """Return the values of the dense features of a hypothesis."""
     if not isinstance(features, Mapping):
-        found = list(features)
+        numbers = list(features)
     else:
-        found = []
+        numbers = []
         for name, _ in space.groups:
             if name not in features:
                 raise UsageError(f"hypothesis {row} has no value of the feature {name}")
-            found += np.ravel(features[name]).tolist()
-    if len(found) != space.n_dense:
+            numbers += np.ravel(features[name]).tolist()
+    if len(numbers) != space.n_dense:
         raise UsageError(
-            f"hypothesis {row} has {len(found)} values of dense features, but the run tunes"
+            f"hypothesis {row} has {len(numbers)} values of dense features, but the run tunes"
             f" {space.n_dense}: {', '.join(space.names[: space.n_dense])}"
         )
-    return found
+    return numbers

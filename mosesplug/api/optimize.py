@@ -287,8 +287,8 @@ def cross_validate(
     with open_progress(progress) as report:
         task = make_task(lists=lists, folds=folds, **more)
         log_formats(task.data.lists, task.settings.lists)
-        data, found = validate(task.settings, folds, report, task.data)
-        return ValidationTable.of_result(found, measure_fold_gains(data, found))
+        data, validation = validate(task.settings, folds, report, task.data)
+        return ValidationTable.of_result(validation, measure_fold_gains(data, validation))
 
 
 def algorithms() -> dict[str, str]:

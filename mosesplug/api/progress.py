@@ -114,11 +114,11 @@ class _NotebookBar:
                 return
             self._last = now
             left = (now - self._began) * (total - done) / done if done > 0 else 0.0
-            rest = f", {left:.0f} s left" if left >= 1.0 else ""
+            remaining = f", {left:.0f} s left" if left >= 1.0 else ""
             self._handle.update(
                 self._html(
                     f'<progress value="{done}" max="{max(total, 1)}"></progress> '
-                    f"{done}/{total} {escape(what)}{rest}"
+                    f"{done}/{total} {escape(what)}{remaining}"
                 )
             )
 
@@ -172,7 +172,7 @@ def _log(level: int, text: str) -> None:
 def log_formats(lists: Iterable[StrPath | NBestList], settings: ListSettings) -> None:
     """Log the formats that were found in files."""
     if _LOGGER.isEnabledFor(logging.INFO):
-        files = [each for each in lists if not isinstance(each, NBestList)]
+        files = [source for source in lists if not isinstance(source, NBestList)]
         try:
             for line in describe_formats(files, settings):
                 _log(logging.INFO, line)

@@ -404,9 +404,9 @@ def _find_utilities(
         name, _, settings = utility.strip().partition(" ")
         utility = metric(name, settings)
     if hasattr(utility, "prepare"):
-        found = cast(Metric, utility)
-        check_utility(found)
-        return partial(pairwise_scores, found)
+        scorer = cast(Metric, utility)
+        check_utility(scorer)
+        return partial(pairwise_scores, scorer)
     if callable(utility):
         return partial(_call, utility)
     if isinstance(utility, Mapping) or not hasattr(utility, "__len__"):
@@ -422,13 +422,13 @@ def _call(function: UtilityFunction, texts: Sequence[bytes]) -> NDArray[np.float
     distinct = list(dict.fromkeys(text.decode("utf-8", "surrogateescape") for text in texts))
     n = len(distinct)
     hypotheses = [one for one in distinct for _ in distinct]
-    found = convert_numbers(function(hypotheses, distinct * n), "the result of utility")
-    if found.shape != (n * n,):
+    pairs = convert_numbers(function(hypotheses, distinct * n), "the result of utility")
+    if pairs.shape != (n * n,):
         raise UsageError(
-            f"utility returned the shape {found.shape} for {n * n} pairs: it gets two lists of "
+            f"utility returned the shape {pairs.shape} for {n * n} pairs: it gets two lists of "
             "texts of equal length, and returns a number for each pair"
         )
-    values = found.astype(np.float64)
+    values = pairs.astype(np.float64)
     if not np.isfinite(values).all():
         place = int(np.argmin(np.isfinite(values)))
         raise DataError(

@@ -291,8 +291,8 @@ class Run:
         from mosesplug.results.views.importance import measure_importance
 
         with self._open(with_lists=True) as stored:
-            *_, found = measure_importance(stored, top=top, threads=threads or usable_cores())
-        return Table.of_records(found.features, _IMPORTANCE_TYPES)
+            *_, importance = measure_importance(stored, top=top, threads=threads or usable_cores())
+        return Table.of_records(importance.features, _IMPORTANCE_TYPES)
 
     def hypotheses(
         self, iteration: int | None = None, sentences: Sequence[int] | None = None

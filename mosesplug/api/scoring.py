@@ -71,10 +71,10 @@ class Scores(Records[Score], Generic[Score]):
         if not self._records:
             return
         for field in fields(self._records[0]):
-            values: list[Any] = [getattr(each, field.name) for each in self._records]
+            values: list[Any] = [getattr(record, field.name) for record in self._records]
             if field.name.endswith("interval"):
                 start = field.name.removesuffix("interval")
-                pairs = np.array([each or (np.nan, np.nan) for each in values], dtype=np.float64)
+                pairs = np.array([value or (np.nan, np.nan) for value in values], dtype=np.float64)
                 yield f"{start}low", ("float64", pairs[:, 0])
                 yield f"{start}high", ("float64", pairs[:, 1])
             elif isinstance(values[0], str):
@@ -85,10 +85,10 @@ class Scores(Records[Score], Generic[Score]):
                 yield field.name, ("float64", np.array(values, dtype=np.float64))
 
     def __repr__(self) -> str:
-        return "\n".join([repr(self.table), *(f"warning: {each}" for each in self.warnings)])
+        return "\n".join([repr(self.table), *(f"warning: {warning}" for warning in self.warnings)])
 
     def _repr_html_(self) -> str:
-        warnings = "".join(f"<p>warning: {escape(each)}</p>" for each in self.warnings)
+        warnings = "".join(f"<p>warning: {escape(warning)}</p>" for warning in self.warnings)
         return f"{self.table._repr_html_()}{warnings}"
 
 
@@ -193,9 +193,9 @@ def score(
     known = make_outside_metrics(sources)
     chosen = list_metrics(metrics)
     if metrics is None:
-        chosen = [*(chosen if lines else ()), *(each.name for each in known)]
+        chosen = [*(chosen if lines else ()), *(name.name for name in known)]
     prepared = prepare_metrics(chosen, lines, known)
-    found = score_translation(
+    scored = score_translation(
         source,
         prepared,
         selection=select,
@@ -207,14 +207,14 @@ def score(
         samples=samples,
         seed=seed,
     )
-    return _tell_warnings(Scores(found.scores, found.warnings))
+    return _tell_warnings(Scores(scored.scores, scored.warnings))
 
 
-def _tell_warnings(found: Scores[Score]) -> Scores[Score]:
+def _tell_warnings(scores: Scores[Score]) -> Scores[Score]:
     """Log the warnings of scores, and return the scores with keywords in them."""
-    warnings = [LEARNING.rewrite(warning) for warning in found.warnings]
+    warnings = [LEARNING.rewrite(warning) for warning in scores.warnings]
     log_warnings(warnings)
-    return Scores(found, warnings)
+    return Scores(scores, warnings)
 
 
 @LEARNING.in_messages()
@@ -282,7 +282,7 @@ def compare(
     compared, lines = arrange_systems(compared, lines, ids, what=name_references(references))
     chosen = list_metrics(metrics)
     if metrics is None:
-        chosen = [*(chosen if lines else ()), *(each.name for each in outside)]
+        chosen = [*(chosen if lines else ()), *(metric.name for metric in outside)]
     with open_progress(progress) as report:
         return _tell_warnings(
             compare_all(
@@ -316,10 +316,10 @@ def compare_all(
     """
     prepared = prepare_metrics(metrics, references, outside)
     scores: list[SystemScore] = []
-    for each in prepared:
-        scores += compare_systems(systems, each, samples=samples, trials=trials, seed=seed)
+    for metric in prepared:
+        scores += compare_systems(systems, metric, samples=samples, trials=trials, seed=seed)
         progress(len(scores), len(prepared) * len(systems), "systems")
-    signatures = [each.references.signature for each in prepared]
+    signatures = [metric.references.signature for metric in prepared]
     return Scores(scores, find_system_warnings(systems, references, signatures))
 
 
@@ -337,9 +337,9 @@ def list_metrics(metrics: Sequence[str | Metric] | str | None) -> Sequence[str |
         raise UsageError(f"metrics is a {type(metrics).__name__}: give a list of names or metrics")
     if not metrics:
         raise UsageError("metrics is empty: give one metric or more")
-    for place, each in enumerate(metrics):
-        if not isinstance(each, str) and not hasattr(each, "prepare"):
-            raise UsageError(f"metrics[{place}] is {each!r}: give a name, as 'BLEU', or a metric")
+    for place, metric in enumerate(metrics):
+        if not isinstance(metric, str) and not hasattr(metric, "prepare"):
+            raise UsageError(f"metrics[{place}] is {metric!r}: give a name, as 'BLEU', or a metric")
     return metrics
 
 
@@ -370,11 +370,11 @@ def _find_translations(
         if not path.is_dir():
             return [*copy_pipes([value])]
         decodings = find_decodings(path, decode=decode)
-        for each in decodings:
-            if each.note:
-                remedy = ". decode=True decodes with the result" if each.has_result else ""
-                logging.getLogger("mosesplug").warning("note: %s%s", each.note, remedy)
-        return [each.translation for each in decodings]
+        for decoding in decodings:
+            if decoding.note:
+                remedy = ". decode=True decodes with the result" if decoding.has_result else ""
+                logging.getLogger("mosesplug").warning("note: %s%s", decoding.note, remedy)
+        return [decoding.translation for decoding in decodings]
     if isinstance(value, Mapping) or not hasattr(value, "__len__") or not len(value):
         raise UsageError(f"{what} must be a file, a text for each sentence, or several of these")
     if isinstance(next(iter(value)), str | bytes):

@@ -116,19 +116,19 @@ class StatisticsMetric(UnsmoothedMetric):
         """
         totals = np.asarray(totals, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.asarray(self._apply(totals), dtype=np.float64)
-        if found.shape != totals.shape[:-1]:
+            scores = np.asarray(self._apply(totals), dtype=np.float64)
+        if scores.shape != totals.shape[:-1]:
             raise UsageError(
-                f"the score function of {self.name} returned the shape {found.shape} for totals "
+                f"the score function of {self.name} returned the shape {scores.shape} for totals "
                 f"{totals.shape}: use their last axis, as totals[..., 0]"
             )
-        if not np.isfinite(found).all():
-            place = np.unravel_index(np.argmin(np.isfinite(found)), found.shape)
+        if not np.isfinite(scores).all():
+            place = np.unravel_index(np.argmin(np.isfinite(scores)), scores.shape)
             raise DataError(
-                f"the score function of {self.name} returned {found[place]} for the totals "
+                f"the score function of {self.name} returned {scores[place]} for the totals "
                 f"{totals[place].tolist()}: return a finite number for every sum"
             )
-        return 1.0 - found if self.is_error_rate else found
+        return 1.0 - scores if self.is_error_rate else scores
 
     def _apply(self, totals: NDArray[np.float64]) -> Any:
         try:
@@ -174,7 +174,7 @@ def convert_named_scores(
         UsageError: a wrong shape or type.
         DataError: a value is not finite.
     """
-    found = []
+    sources = []
     for key, values in scores.items():
         if not isinstance(key, str):
             raise UsageError(f"{what} has the key {key!r}: give the name of a metric, as 'COMET'")
@@ -185,9 +185,9 @@ def convert_named_scores(
         if (
             isinstance(values, tuple)
             and values
-            and all(isinstance(each, str | PathLike) for each in values)
+            and all(isinstance(value, str | PathLike) for value in values)
         ):
-            found.append(replace(source, paths=tuple(map(Path, values))))
+            sources.append(replace(source, paths=tuple(map(Path, values))))
             continue
         array = convert_numbers(values, f"{what}[{key!r}]")
         rows = array.astype(np.float64).reshape(len(array), -1) if array.ndim in (1, 2) else None
@@ -199,10 +199,10 @@ def convert_named_scores(
         if not np.isfinite(rows).all():
             place = int(np.argmin(np.isfinite(rows).all(axis=1)))
             raise DataError(f"{what}[{key!r}][{place}] is {array[place]}: give finite numbers")
-        found.append(replace(source, values=rows))
-    if not found:
+        sources.append(replace(source, values=rows))
+    if not sources:
         raise UsageError(f"{what} is empty: give an array for each metric")
-    return tuple(found)
+    return tuple(sources)
 
 
 def convert_statistics(statistics: Any, count: int) -> NDArray[np.int32] | NDArray[np.float64]:
@@ -305,10 +305,10 @@ def read_columns(sources: Sequence[ScoreSource], translation: Translation) -> ND
 def _convert_runs(values: Any, system: System, key: str, what: str) -> list[NDArray[np.float64]]:
     """Return the scores of each run of a system."""
     runs = system.translations
-    given = [values] if len(runs) == 1 and not _holds_runs(values) else values
-    if isinstance(given, str | PathLike) or len(given) != len(runs):
+    of_runs = [values] if len(runs) == 1 and not _holds_runs(values) else values
+    if isinstance(of_runs, str | PathLike) or len(of_runs) != len(runs):
         raise UsageError(f"{what} must be a list with the scores of each of {len(runs)} runs")
-    return [_convert_run(each, run, key, what) for each, run in zip(given, runs, strict=True)]
+    return [_convert_run(each, run, key, what) for each, run in zip(of_runs, runs, strict=True)]
 
 
 def _holds_runs(values: Any) -> bool:

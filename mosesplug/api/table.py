@@ -196,8 +196,8 @@ class Table:
 
     def _repr_html_(self) -> str:
         head, *rows = (tuple(cell.rstrip() for cell in row) for row in self._preview())
-        rest = "".join(f"<p>{line}</p>\n" for line in self._describe_rest(len(head)))
-        return render_table(head, rows) + rest
+        omitted = "".join(f"<p>{line}</p>\n" for line in self._describe_rest(len(head)))
+        return render_table(head, rows) + omitted
 
     def _preview(self) -> list[tuple[str, ...]]:
         """Return the head and the first rows, as text, with as many columns as fit."""

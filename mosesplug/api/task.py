@@ -146,10 +146,10 @@ def make_task(
             rows = Hypotheses.of_arrays(arrays, sentence_ids, hypotheses)
         measure = None if isinstance(metric, str) else metric
         data = score_hypotheses(rows, scores, statistics, measure, start, settings.threads)
-        given = GivenData(learning_data=data, domains=held_out.domains)
-        return Task(settings, given, columns, config)
+        data_of_call = GivenData(learning_data=data, domains=held_out.domains)
+        return Task(settings, data_of_call, columns, config)
 
-    given = replace(
+    data_of_call = replace(
         held_out,
         metric=None if isinstance(metric, str) else metric,
         names=None if names is None else tuple(names),
@@ -157,26 +157,31 @@ def make_task(
         start=None if initial is None else start,
     )
     if arrays is not None:
-        made = make_lists(arrays, sentence_ids, hypotheses, references, settings.lists.ids)
-        given = replace(
-            given, lists=(made.block,), references=made.references, has_bare_references=True
+        arranged = make_lists(arrays, sentence_ids, hypotheses, references, settings.lists.ids)
+        data_of_call = replace(
+            data_of_call,
+            lists=(arranged.block,),
+            references=arranged.references,
+            has_bare_references=True,
         )
-        return Task(_arrange_scores(settings, made), given, columns, config)
+        return Task(_arrange_scores(settings, arranged), data_of_call, columns, config)
     if references is not None:
         own = lists if source == "lists" else ()
-        given = replace(
-            given,
+        data_of_call = replace(
+            data_of_call,
             references=_load_references(references, own),
             has_bare_references=isinstance(references, Mapping),
         )
     if source == "lists":
-        given = replace(given, lists=take_lists(lists, "lists"))
+        data_of_call = replace(data_of_call, lists=take_lists(lists, "lists"))
     elif source == "graphs" and initial is not None and settings.init is None:
         # A table, such as that of another fit, may have more features than the graphs.
         is_exact = isinstance(initial, Mapping) and not isinstance(initial, WeightTable)
         wanted = tuple(initial) if is_exact else ()
-        given = replace(given, graph_start=make_weight_file(initial), graph_names=wanted)
-    return Task(settings, given, config=config)
+        data_of_call = replace(
+            data_of_call, graph_start=make_weight_file(initial), graph_names=wanted
+        )
+    return Task(settings, data_of_call, config=config)
 
 
 def _add_features(
@@ -187,8 +192,8 @@ def _add_features(
 ) -> LearningSettings:
     """Return settings with added features by name."""
     others = {"add_features": features, "heldout_add_features": held_out}
-    for name, given in (others | {"derive": settings.lists.derive}).items():
-        if given and source != "lists":
+    for name, value in (others | {"derive": settings.lists.derive}).items():
+        if value and source != "lists":
             raise UsageError(f"{name} and {source} exclude each other: add columns to features")
     lists = replace(settings.lists, add_feature=make_added_features(features))
     away = make_added_features(held_out, "heldout_add_features")
@@ -223,14 +228,14 @@ def _arrange_scores(settings: LearningSettings, made: ArrayLists) -> LearningSet
 def _find_source(**arguments: Any) -> str:
     """Return which argument has the data."""
     known = ("lists", "features", "store", "graphs")
-    given = [name for name in known if arguments.get(name) is not None]
-    if not given:
+    sources = [name for name in known if arguments.get(name) is not None]
+    if not sources:
         raise UsageError("nothing to learn from: give lists, features, store or graphs")
-    if given[0] == "lists" and hasattr(arguments["lists"], "shape"):
+    if sources[0] == "lists" and hasattr(arguments["lists"], "shape"):
         raise UsageError("lists is an array: give it as features=, with sentence_ids=")
-    if len(given) > 1:
-        raise UsageError(f"{given[0]} and {given[1]} exclude each other: give one of them")
-    return given[0]
+    if len(sources) > 1:
+        raise UsageError(f"{sources[0]} and {sources[1]} exclude each other: give one of them")
+    return sources[0]
 
 
 def _check_requirements(
@@ -290,7 +295,9 @@ def _check_metric(
         return
     if settings:
         raise UsageError("metric_settings are of a metric given by its name")
-    if lacking := [each for each in ("score", "signature") if not hasattr(metric, each)]:
+    if lacking := [
+        attribute for attribute in ("score", "signature") if not hasattr(metric, attribute)
+    ]:
         raise UsageError(
             f"metric is a {type(metric).__name__} without {lacking[0]}: give a name, or an object "
             "with the protocol mosesplug.metrics.Metric"
@@ -350,19 +357,21 @@ def _load_references(
     """
     if not isinstance(references, Mapping):
         return load_references(references, what)
-    given = [lists] if isinstance(lists, NBest | str | PathLike) else list(lists)
-    every = [each for each in given if isinstance(each, NBest)]
-    if not every or len(every) < len(given) or any(each.ids != every[0].ids for each in every):
+    sources = [lists] if isinstance(lists, NBest | str | PathLike) else list(lists)
+    every = [source for source in sources if isinstance(source, NBest)]
+    if not every or len(every) < len(sources) or any(item.ids != every[0].ids for item in every):
         raise UsageError(
             f"{what} by sentence id require features, or lists in memory with the same ids"
         )
-    numbers = np.concatenate([each.sentence_ids for each in every])
+    numbers = np.concatenate([item.sentence_ids for item in every])
     known, places = np.unique(numbers, return_inverse=True)
     ids = [every[0].ids[n] if every[0].ids else n for n in known.tolist()]
-    found = arrange_references(references, SentenceNumbers(places.reshape(-1), ids), what)
+    references_of_known = arrange_references(
+        references, SentenceNumbers(places.reshape(-1), ids), what
+    )
     # Lines of sentences without hypotheses are never read.
-    lines = [[b""] * (int(known[-1]) + 1) for _ in found]
-    for texts, line in zip(found, lines, strict=True):
+    lines = [[b""] * (int(known[-1]) + 1) for _ in references_of_known]
+    for texts, line in zip(references_of_known, lines, strict=True):
         for number, text in zip(known.tolist(), texts, strict=True):
             line[number] = text
     return lines
@@ -379,22 +388,24 @@ def take_lists(lists: Any, what: str) -> tuple[StrPath | NBestList, ...]:
     every = [lists] if isinstance(lists, NBest | str | PathLike) else list(lists)
     if not every:
         raise UsageError(f"{what} is empty: give at least one n-best list")
-    found: list[StrPath | NBestList] = []
-    for place, each in enumerate(every):
-        if isinstance(each, NBest):
-            found.append(each.block)
-        elif isinstance(each, str | PathLike):
-            Path(each).stat()
-            found.append(Path(each))
+    taken: list[StrPath | NBestList] = []
+    for place, item in enumerate(every):
+        if isinstance(item, NBest):
+            taken.append(item.block)
+        elif isinstance(item, str | PathLike):
+            Path(item).stat()
+            taken.append(Path(item))
         else:
-            raise UsageError(f"{what}[{place}] is a {type(each).__name__}: give an NBest or a file")
-    _check_same_features(found, what)
-    return copy_pipes(found)
+            raise UsageError(f"{what}[{place}] is a {type(item).__name__}: give an NBest or a file")
+    _check_same_features(taken, what)
+    return copy_pipes(taken)
 
 
 def _check_same_features(lists: Sequence[StrPath | NBestList], what: str) -> None:
     """Check that the lists in memory have the same dense features."""
-    blocks = [(place, each) for place, each in enumerate(lists) if isinstance(each, NBestList)]
+    blocks = [
+        (place, source) for place, source in enumerate(lists) if isinstance(source, NBestList)
+    ]
     for place, block in blocks[1:]:
         first_place, first = blocks[0]
         if tuple(block.groups) != tuple(first.groups):
@@ -412,16 +423,16 @@ def _single_list(
     dense: Sequence[str] | None,
 ) -> NBestList:
     """Return the one list that scores or statistics belong to, after all steps."""
-    found = take_lists(lists, "lists")
-    if len(found) > 1:
+    taken = take_lists(lists, "lists")
+    if len(taken) > 1:
         raise UsageError("scores and statistics require a single list: merge the lists before")
     settings = replace(
         settings,
         names=None if names is None else tuple(names),
         dense=None if dense is None else tuple(dense),
     )
-    chosen = find_dense_features(found, settings)
-    return concatenate(list(read_file_blocks(found[0], settings, dense=chosen)))
+    chosen = find_dense_features(taken, settings)
+    return concatenate(list(read_file_blocks(taken[0], settings, dense=chosen)))
 
 
 @dataclass(frozen=True)
@@ -501,7 +512,7 @@ def make_lists(
             lines = arrange_references(references, sentences)
     else:
         known = number_sentences(sentence_ids, count).ids
-        names = [each for each in known if isinstance(each, str)]
+        names = [name for name in known if isinstance(name, str)]
         own = names if len(names) == len(known) else []
         lines = arrange_lines(
             load_references(references), own, "references", ids, lambda: texts or ()

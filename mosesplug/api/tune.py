@@ -181,9 +181,9 @@ def fill_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
         UsageError: an unknown algorithm, or a value that its setting cannot take.
     """
     defaults = {
-        each.name: each.tune_default
-        for each in list_options(RunPlan)
-        if each.tune_default is not None
+        option.name: option.tune_default
+        for option in list_options(RunPlan)
+        if option.tune_default is not None
     }
     if values.get("forest"):
         defaults["algorithm"] = _ALGORITHM_OF_GRAPHS
@@ -191,14 +191,14 @@ def fill_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
         defaults["algorithm"] = ONLINE
     if any(values.get(name) for name in ("online", "patience")):
         del defaults["stop-after"]
-    found = {**defaults, "threads": usable_cores(), **values}
-    select = "select-run" if found.get("runs") else "select"
-    if not any(found.get(name) for name in (select, "last", "online", "heldout")):
-        found[select] = "average" if _is_averaged(found) else "best-dev"
-    if not found.get("range"):  # which asks for random starts
-        options = add_tune_options(algorithm(found["algorithm"]), found.get("option", {}))
-        found |= {"option": options} if options else {}
-    return found
+    settings = {**defaults, "threads": usable_cores(), **values}
+    select = "select-run" if settings.get("runs") else "select"
+    if not any(settings.get(name) for name in (select, "last", "online", "heldout")):
+        settings[select] = "average" if _is_averaged(settings) else "best-dev"
+    if not settings.get("range"):  # which asks for random starts
+        options = add_tune_options(algorithm(settings["algorithm"]), settings.get("option", {}))
+        settings |= {"option": options} if options else {}
+    return settings
 
 
 def _is_averaged(values: Mapping[str, Any]) -> bool:

@@ -172,13 +172,13 @@ class Tuner:
             StoreError: the store cannot be used, or belongs to another run.
             FormatError: a file cannot be read.
         """
-        given = collect_keywords(
+        values_of_call = collect_keywords(
             {"algorithm": algorithm, "options": options, "metric": metric, "seed": seed, **more}
         )
         directory = Path(working_dir).absolute()
         with ExitStack() as stack:
             receive = stack.enter_context(follow(watch, progress, log=True))
-            workspace = Workspace(directory, int(given.get("nbest", _DEFAULT_NBEST)))
+            workspace = Workspace(directory, int(values_of_call.get("nbest", _DEFAULT_NBEST)))
             stack.enter_context(workspace.lock())
             earlier: EarlierRun = "none"
             if has_earlier_run(workspace):
@@ -186,7 +186,7 @@ class Tuner:
             keep = earlier == "continued"
             # Preparing a run without lists removes its files; this one tells of an open request.
             was_asked = not keep and not overwrite and workspace.run(1, "dense").is_file()
-            values = _add_earlier(workspace, given, overwrite=overwrite)
+            values = _add_earlier(workspace, values_of_call, overwrite=overwrite)
             values["working-dir"] = str(directory)
             if references is not None:
                 values["refs"] = place_references(references, workspace, keep=keep)
@@ -219,8 +219,8 @@ class Tuner:
             return None
         context = self._open_context()
         if self._asked is None:
-            found = ask(context, None)
-            if found is None:
+            request = ask(context, None)
+            if request is None:
                 self._reason = find_reason_to_stop(context)
                 try:
                     conclude(context, self._reason)
@@ -229,7 +229,7 @@ class Tuner:
                     raise
                 self.close()
                 return None
-            self._asked = found, self._publish(found)
+            self._asked = request, self._publish(request)
             self._clock = Clock()
         return self._asked[1]
 
@@ -279,7 +279,7 @@ class Tuner:
         space, references = context.space, context.references
         what, blocks = parse_lists(lists, space)
         workspace = context.workspace
-        out, err = (workspace.run(own.iteration, each) for each in ("out", "decoder.err"))
+        out, err = (workspace.run(own.iteration, suffix) for suffix in ("out", "decoder.err"))
         checked = check_answer(blocks, space.groups, references.n_sentences, what)
         if not may_repeat:
             checked = reject_repeated_lists(checked, context.store, what)
@@ -371,15 +371,15 @@ class Tuner:
             raise UsageError(f"the tuner of {self._directory} is {state}")
         return self._context
 
-    def _publish(self, found: DecodingRequest) -> Request:
+    def _publish(self, request: DecodingRequest) -> Request:
         context = self._context
         configuration = context.configuration
-        weights = decoded_weights(context, found.iteration, found.weights)
+        weights = decoded_weights(context, request.iteration, request.weights)
         return Request(
-            found.iteration,
+            request.iteration,
             _make_table(context.space, weights),
             configuration.decoding.nbest,
-            weights_path(configuration, context.workspace, found.iteration),
+            weights_path(configuration, context.workspace, request.iteration),
         )
 
 
@@ -389,10 +389,10 @@ def _make_table(space: FeatureSpace, weights: Weights) -> WeightTable:
 
 
 def _add_earlier(
-    workspace: Workspace, given: Mapping[str, Any], *, overwrite: bool
+    workspace: Workspace, values_of_call: Mapping[str, Any], *, overwrite: bool
 ) -> dict[str, Any]:
     """Overlay settings on those of a tuner's earlier run in the directory."""
-    values = {**given, "decoder": ASK}
+    values = {**values_of_call, "decoder": ASK}
     if overwrite or not workspace.settings.is_file():
         return values
     earlier = read_settings(workspace.settings)
@@ -474,12 +474,12 @@ def _make_space(features: Any) -> FeatureSpace:
             " initial weights"
         )
     names: list[str] = []
-    for place, each in enumerate(features):
-        name, width = each if isinstance(each, tuple) and len(each) == 2 else (each, 1)
+    for place, feature in enumerate(features):
+        name, width = feature if isinstance(feature, tuple) and len(feature) == 2 else (feature, 1)
         if not isinstance(name, str) or not name or any(map(str.isspace, name)):
-            raise UsageError(f"features[{place}] is {each!r}: give a name without blanks")
+            raise UsageError(f"features[{place}] is {feature!r}: give a name without blanks")
         if not isinstance(width, int) or width < 1:
-            raise UsageError(f"features[{place}] is {each!r}: give a number of values from 1")
+            raise UsageError(f"features[{place}] is {feature!r}: give a number of values from 1")
         names += [name] * width
     if not names:
         raise UsageError("features is empty: name at least one feature")

@@ -177,8 +177,8 @@ class WeightTable(Mapping[str, float | tuple[float, ...]], Tabular):
         return "\n".join([*format_table([_HEAD, *self._rows()], left=2), *self._rest()])
 
     def _repr_html_(self) -> str:
-        rest = "".join(f"<p>{line}</p>" for line in self._rest())
-        return render_table(_HEAD, self._rows(), left=1) + rest
+        omitted = "".join(f"<p>{line}</p>" for line in self._rest())
+        return render_table(_HEAD, self._rows(), left=1) + omitted
 
     @LEARNING.in_messages()
     def save(
@@ -218,12 +218,12 @@ class WeightTable(Mapping[str, float | tuple[float, ...]], Tabular):
         beside = sparse_companion(path)
         converted = convert_table(self, to, config=ini, path=path, sparse_output=beside)
         write_weights(path, converted.text, converted.sparse, self._changes)
-        for made in spell_made_features(self._changes) if to not in RECORDING else ():
+        for feature in spell_made_features(self._changes) if to not in RECORDING else ():
             logging.getLogger("mosesplug").warning(
                 "warning: %s does not record that the score needs %s: keep that, or save json, yaml"
                 " or dense",
                 path,
-                made,
+                feature,
             )
 
     def _rows(self) -> Iterable[tuple[str, str]]:
@@ -240,8 +240,8 @@ class WeightTable(Mapping[str, float | tuple[float, ...]], Tabular):
 
     def _rest(self) -> list[str]:
         """Return a line about the sparse weights that are not shown."""
-        rest = len(self._sparse) - len(self._heaviest)
-        return [f"and {rest} more sparse features"] if rest else []
+        hidden = len(self._sparse) - len(self._heaviest)
+        return [f"and {hidden} more sparse features"] if hidden else []
 
 
 def convert_table(

@@ -262,12 +262,12 @@ def _gather(parts: Sequence[NDArray[Any]], order: NDArray[np.int64]) -> NDArray[
         return parts[0]
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
-    found = np.empty((len(order), parts[0].shape[1]), dtype=parts[0].dtype)
+    gathered = np.empty((len(order), parts[0].shape[1]), dtype=parts[0].dtype)
     start = 0
     for part in parts:
-        found[place[start : start + len(part)]] = part
+        gathered[place[start : start + len(part)]] = part
         start += len(part)
-    return found
+    return gathered
 
 
 def _are_all(rows: NDArray[np.int64]) -> bool:

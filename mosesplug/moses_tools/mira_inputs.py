@@ -42,8 +42,8 @@ def add_start(files: ExtractorSet, start: WeightFile) -> tuple[TuningSet, NDArra
     from mosesplug.features import FeatureSpace
     from mosesplug.tuning_set import SparseRows
 
-    made = files.tuning_set
-    space = made.space
+    tuning_set = files.tuning_set
+    space = tuning_set.space
     if start.path and len(start.dense) != space.n_dense:
         raise DataError(
             f"{start.path} has {len(start.dense)} dense weights, and the hypotheses have "
@@ -59,16 +59,16 @@ def add_start(files: ExtractorSet, start: WeightFile) -> tuple[TuningSet, NDArra
     names = tuple(dict.fromkeys([*start.all_sparse, *space.sparse]))
     place = {name: number for number, name in enumerate(names)}
     columns = np.array([place[name] for name in space.sparse], dtype=np.int32)
-    sparse = made.sparse
+    sparse = tuning_set.sparse
     if sparse is not None:
         sparse = SparseRows(sparse.indptr, columns[sparse.indices], sparse.data)
     elif names:
         none = np.empty(0, dtype=np.int32)
-        indptr = np.zeros(made.n_hyps + 1, dtype=np.int64)
+        indptr = np.zeros(tuning_set.n_hyps + 1, dtype=np.int64)
         sparse = SparseRows(indptr, none, none.astype(np.float32))
     dense = start.dense or (0.0,) * space.n_dense
     initial = np.array([*dense, *(start.all_sparse.get(name, 0.0) for name in names)])
-    return replace(made, space=FeatureSpace(space.groups, names), sparse=sparse), initial
+    return replace(tuning_set, space=FeatureSpace(space.groups, names), sparse=sparse), initial
 
 
 @dataclass(frozen=True)
@@ -178,19 +178,19 @@ def _paths(directory: str, n_sentences: int, reference: str) -> list[Path]:
     """Return the graph files of sentences 0, 1, ..., without the file ``weights``."""
     from formats.graphs.hypergraph import list_hypergraph_files
 
-    found = list_hypergraph_files(directory)
-    if max(found) >= n_sentences:
+    files = list_hypergraph_files(directory)
+    if max(files) >= n_sentences:
         raise DataError(
-            f"{directory} has a search graph of sentence {max(found)}, but {reference} has only "
+            f"{directory} has a search graph of sentence {max(files)}, but {reference} has only "
             f"{n_sentences} lines (sentences are counted from 0)"
         )
-    missing = [number for number in range(n_sentences) if number not in found]
+    missing = [number for number in range(n_sentences) if number not in files]
     if missing:
         raise DataError(
             f"there is no search graph {missing[0]} in {directory}: {reference} has "
-            f"{n_sentences} lines, and {len(found)} graphs are there"
+            f"{n_sentences} lines, and {len(files)} graphs are there"
         )
-    return [found[number] for number in range(n_sentences)]
+    return [files[number] for number in range(n_sentences)]
 
 
 @contextmanager

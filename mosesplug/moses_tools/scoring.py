@@ -51,13 +51,13 @@ def filter_lines(command: str, lines: Sequence[bytes]) -> list[bytes]:
             stderr=Path(directory) / "messages",
             what="filter",
         )
-        given = read_lines(got)
-    if len(given) != len(distinct):
+        written = read_lines(got)
+    if len(written) != len(distinct):
         raise DecoderError(
-            f"the filter {command!r} wrote {len(given)} lines for {len(distinct)}: it must write "
+            f"the filter {command!r} wrote {len(written)} lines for {len(distinct)}: it must write "
             "one line for each input line"
         )
-    changed = dict(zip(distinct, given, strict=True))
+    changed = dict(zip(distinct, written, strict=True))
     return [changed[line] for line in lines]
 
 

@@ -137,11 +137,13 @@ class Program(Generic[Parsed]):
         reading.read()
         values: dict[str, Any] = {}
         for option in self.options:
-            found = [value for name, value in reading.given if name == option.name]
-            if self.style is Style.BOOST and len(found) > 1 and option.kind != "texts":
-                raise UsageError(f"--{option.name} is given {len(found)} times: give it once")
-            if found and option.path:
-                values[option.path[0]] = tuple(found) if option.kind == "texts" else found[-1]
+            occurrences = [value for name, value in reading.given if name == option.name]
+            if self.style is Style.BOOST and len(occurrences) > 1 and option.kind != "texts":
+                raise UsageError(f"--{option.name} is given {len(occurrences)} times: give it once")
+            if occurrences and option.path:
+                values[option.path[0]] = (
+                    tuple(occurrences) if option.kind == "texts" else occurrences[-1]
+                )
         if reading.others and not self.others and not values.get("help"):
             raise UsageError(f"{reading.others[0]!r} belongs to no option{reading.hint()}")
         return self.cls(**values, others=tuple(reading.others), given=tuple(reading.given))
@@ -253,32 +255,32 @@ class _Reading:
     def _long(self, text: str, word: str, *, abbreviated: bool) -> None:
         """Parse ``--name`` or ``--name=value``."""
         name, equals, value = text.partition("=")
-        found = [option for option in self._options if option.name == name]
-        if not found and not abbreviated and name:
-            found = [option for option in self._options if option.short == name]
-        if not found and abbreviated and name:
-            found = [option for option in self._options if option.name.startswith(name)]
-        if not found:
+        matching = [option for option in self._options if option.name == name]
+        if not matching and not abbreviated and name:
+            matching = [option for option in self._options if option.short == name]
+        if not matching and abbreviated and name:
+            matching = [option for option in self._options if option.name.startswith(name)]
+        if not matching:
             known = [f"-{option.name}" for option in self._options]
             similar = "" if abbreviated else suggest(f"-{name}", known)
             raise UsageError(f"unknown option {word.partition('=')[0]}{self.hint()}{similar}")
-        if len(found) > 1:
-            names = ", ".join(f"--{option.name}" for option in found)
+        if len(matching) > 1:
+            names = ", ".join(f"--{option.name}" for option in matching)
             raise UsageError(f"--{name} may be any of {names}: write the whole name")
         dashes = "--" if abbreviated else "-"
-        self._take(found[0], dashes + found[0].name, value if equals else None)
+        self._take(matching[0], dashes + matching[0].name, value if equals else None)
 
     def _cluster(self, letters: str) -> None:
         """Parse ``-d``, ``-d14`` or ``-bd``; an option with a value takes the rest."""
         while letters:
             letter, letters = letters[0], letters[1:]
-            found = [option for option in self._options if option.short == letter]
-            if not found:
+            matching = [option for option in self._options if option.short == letter]
+            if not matching:
                 raise UsageError(f"unknown option -{letter}{self.hint()}")
-            if found[0].kind != "flag" and letters:
-                self._take(found[0], f"-{letter}", letters)
+            if matching[0].kind != "flag" and letters:
+                self._take(matching[0], f"-{letter}", letters)
                 return
-            self._take(found[0], f"-{letter}", None)
+            self._take(matching[0], f"-{letter}", None)
 
     def _take(self, option: Opt, spelling: str, text: str | None) -> None:
         """Record an option with its value, which is attached or the next word."""

@@ -125,8 +125,8 @@ def evaluate(arguments: EvaluatorOptions) -> None:
             fields = [path] if len(candidates) + len(lists) > 1 else []
             fields += [scorer.metric.name] if len(scorers) > 1 else []
             if samples:
-                found = bootstrap(scorer.metric, statistics, samples, random)
-                fields += [f"{found.mean:.4f}", f"[{found.low:.4f},{found.high:.4f}]"]
+                interval = bootstrap(scorer.metric, statistics, samples, random)
+                fields += [f"{interval.mean:.4f}", f"[{interval.low:.4f},{interval.high:.4f}]"]
             else:
                 fields.append(f"{corpus_score(scorer.metric, statistics):.4f}")
             print("\t".join(fields), flush=True)
@@ -134,12 +134,12 @@ def evaluate(arguments: EvaluatorOptions) -> None:
 
 def _parse_metrics(arguments: EvaluatorOptions) -> list[MetricRequest]:
     """Return the metrics; the settings of each follow it on the command line."""
-    found: list[MetricRequest] = []
+    requests: list[MetricRequest] = []
     for name, value in arguments.given:
         if name == "sctype":
-            found.append(MetricRequest(value))
+            requests.append(MetricRequest(value))
         elif name in ("scconfig", "factors", "filter"):
-            if not found:
+            if not requests:
                 raise UsageError(f"--{name} must follow the --sctype that it applies to")
-            found[-1] = replace(found[-1], **{name: value})
-    return found or [MetricRequest()]
+            requests[-1] = replace(requests[-1], **{name: value})
+    return requests or [MetricRequest()]

@@ -287,15 +287,15 @@ def _read_start(arguments: KbmiraArguments) -> WeightFile:
     path = arguments.dense_init
     if path is None:
         return WeightFile("", "dense")
-    found = read_weights(path, ("dense", "init.opt", "weights.txt"))
+    start = read_weights(path, ("dense", "init.opt", "weights.txt"))
     if arguments.verbose:
-        shown = [f"{name} " for name in found.value_names] or [""] * len(found.dense)
-        lines_shown = [f"{name}{value:g}\n" for name, value in zip(shown, found.dense, strict=True)]
+        shown = [f"{name} " for name in start.value_names] or [""] * len(start.dense)
+        lines_shown = [f"{name}{value:g}\n" for name, value in zip(shown, start.dense, strict=True)]
         _log("".join(["Reading dense features:\n", *lines_shown]))
     if arguments.sparse_init is not None:
-        found = found.with_sparse(arguments.sparse_init)
-        _log(f"Found {len(found.all_sparse)} initial sparse features\n")
-    return found
+        start = start.with_sparse(arguments.sparse_init)
+        _log(f"Found {len(start.all_sparse)} initial sparse features\n")
+    return start
 
 
 def _read_files(arguments: KbmiraArguments) -> ExtractorSet:
@@ -350,9 +350,9 @@ def _metric(arguments: KbmiraArguments, files: ExtractorSet) -> Metric:
     from mosesplug.metrics import metric
     from mosesplug.moses_tools.extractor_files import require_metric
 
-    found = metric(arguments.sctype or files.metric, arguments.scconfig)
-    require_metric(files, found, arguments.scfile[0])
-    return found
+    scorer = metric(arguments.sctype or files.metric, arguments.scconfig)
+    require_metric(files, scorer, arguments.scfile[0])
+    return scorer
 
 
 def _write(path: str | None, task: _Task, epoch: MiraEpoch) -> None:
