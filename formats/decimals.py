@@ -23,9 +23,19 @@ import math
 import re
 
 import numpy as np
-from numpy.typing import NDArray
 
-from formats.words import EACH_BYTE, Bytes, Positions, Words, mark_zero_bytes, view_words
+from formats.words import (
+    EACH_BYTE,
+    Bools,
+    Bytes,
+    Floats,
+    Floats32,
+    Ints32,
+    Positions,
+    Words,
+    mark_zero_bytes,
+    view_words,
+)
 
 _FEW = 8
 _CHUNK = 1 << 14  # tokens at a time: the intermediate words stay in the cache
@@ -48,7 +58,7 @@ def parse_number(token: bytes) -> float:
     return value if abs(value) != float("inf") else float("nan")
 
 
-def parse_numbers(text: Bytes, starts: Positions, ends: Positions) -> NDArray[np.float64]:
+def parse_numbers(text: Bytes, starts: Positions, ends: Positions) -> Floats:
     """Return the ``float()`` of each token ``text[starts[i]:ends[i]]``.
 
     Args:
@@ -95,7 +105,7 @@ def _parse_tokens(tokens: list[bytes]) -> list[float]:
     return [parse_number(token) for token in tokens]
 
 
-def parse_integers(text: Bytes, starts: Positions, ends: Positions) -> NDArray[np.int64]:
+def parse_integers(text: Bytes, starts: Positions, ends: Positions) -> Positions:
     """Return the values of tokens of digits only; -1 where a token is something else.
 
     Arguments as for ``parse_numbers``; returns int64 ``[m]``.
@@ -110,7 +120,7 @@ def parse_integers(text: Bytes, starts: Positions, ends: Positions) -> NDArray[n
     return values
 
 
-def parse_six_decimals(words: Words) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def parse_six_decimals(words: Words) -> tuple[Floats, Bools]:
     """Numbers of a digit, a point and six digits, as C prints them by ``%f``.
 
     Args:
@@ -126,7 +136,7 @@ def parse_six_decimals(words: Words) -> tuple[NDArray[np.float64], NDArray[np.bo
     return _eight_digits(digits).view(np.int64) / 1e6, refused
 
 
-def parse_digits(words: Words, lengths: Positions) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def parse_digits(words: Words, lengths: Positions) -> tuple[Floats, Bools]:
     """Unsigned decimals of one to eight characters, each at the end of a word.
 
     Args:
@@ -144,9 +154,7 @@ def parse_digits(words: Words, lengths: Positions) -> tuple[NDArray[np.float64],
     return mantissa / np.take(_POWERS, places, mode="clip"), refused
 
 
-def _long(
-    words: Words, ends: Positions, lengths: Positions
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _long(words: Words, ends: Positions, lengths: Positions) -> tuple[Floats, Bools]:
     """Parse unsigned decimals of 9 to 16 characters; also mark the invalid ones."""
     kept = _KEEP[lengths - 8]
     high, high_dots, high_places = _without_dot((words[ends - 16] ^ _ZEROS) & kept)
@@ -158,7 +166,7 @@ def _long(
     return mantissa.astype(np.float64) / _POWERS[np.minimum(places, 15)], refused
 
 
-def _without_dot(digits: Words) -> tuple[Words, NDArray[np.bool_], Positions]:
+def _without_dot(digits: Words) -> tuple[Words, Bools, Positions]:
     """Squeeze the decimal point out of words of ``character ^ '0'``.
 
     Characters before the point move one byte towards the end, and the first byte becomes 0. Other
@@ -176,11 +184,9 @@ def _without_dot(digits: Words) -> tuple[Words, NDArray[np.bool_], Positions]:
     return ((digits & before) << _U64(8)) | (digits & ~upto), found, places
 
 
-def _not_digits(digits: Words) -> NDArray[np.bool_]:
+def _not_digits(digits: Words) -> Bools:
     """Return which words hold a byte above 9."""
-    above: NDArray[np.bool_] = (
-        ((digits + EACH_BYTE * _U64(0x76)) | digits) & EACH_BYTE * _U64(0x80)
-    ) != 0
+    above: Bools = (((digits + EACH_BYTE * _U64(0x76)) | digits) & EACH_BYTE * _U64(0x80)) != 0
     return above
 
 
@@ -211,7 +217,7 @@ _FIRST = np.array([2 ** (8 * n) - 1 for n in range(8)], dtype=np.uint64)  # the 
 _COUNTS = np.array([_word(b"%d " % i) << 8 for i in range(1000)], dtype=np.uint64)
 
 
-def spell_rows(values: NDArray[np.float32] | NDArray[np.int32]) -> bytes:
+def spell_rows(values: Floats32 | Ints32) -> bytes:
     """Return every row as text: a newline, then each number with a blank behind it.
 
     Args:
@@ -238,7 +244,7 @@ def _pack(words: Words) -> bytes:
     return words.astype("<u8", copy=False).tobytes().translate(None, b"\0")
 
 
-def _spell(values: NDArray[np.float64]) -> tuple[Words, NDArray[np.bool_]]:
+def _spell(values: Floats) -> tuple[Words, Bools]:
     """Return two words of text per number, and which numbers Python must format.
 
     Byte 0 of the first word is reserved for a newline; byte 1 holds the sign.
@@ -266,7 +272,7 @@ def _spell(values: NDArray[np.float64]) -> tuple[Words, NDArray[np.bool_]]:
     return words, odd
 
 
-def _with_point(text: Words, kept: NDArray[np.int64], before: NDArray[np.int64]) -> Words:
+def _with_point(text: Words, kept: Positions, before: Positions) -> Words:
     """Return the digits with a decimal point where one is needed, followed by a blank.
 
     Args:

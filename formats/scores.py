@@ -19,13 +19,12 @@ from dataclasses import dataclass
 from os import fspath
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formats.decimals import parse_numbers
 from formats.errors import FormatError, quote
 from formats.npy import NPY, load_array
 from formats.text import StrPath, open_text
-from formats.words import PAD, Bytes, pad_with_newlines
+from formats.words import PAD, Bytes, Floats, pad_with_newlines
 
 _CHUNK_BYTES = 1 << 20
 _CHUNK_ROWS = 1 << 16
@@ -48,7 +47,7 @@ class ScoreRows:
 
     path: str
     first: int
-    values: NDArray[np.float64]
+    values: Floats
     ids: list[bytes] | None = None
     texts: list[bytes] | None = None
 
@@ -139,9 +138,7 @@ def _parse_lines(
     return ScoreRows(path, first, values, ids, texts), form or _Form(split, values.shape[1])
 
 
-def _parse_numbers(
-    lines: list[bytes], path: str, first: int, width: int | None
-) -> NDArray[np.float64]:
+def _parse_numbers(lines: list[bytes], path: str, first: int, width: int | None) -> Floats:
     """Return the numbers of whole lines, float64 ``[n, width]``."""
     padded: Bytes = pad_with_newlines(b"".join(lines))
     filled = np.append(padded[PAD - 1 : -PAD] > 32, False)
@@ -175,7 +172,7 @@ def _parse_numbers(
     )
 
 
-def _check_finite(values: NDArray[np.float64], path: StrPath, start: int) -> None:
+def _check_finite(values: Floats, path: StrPath, start: int) -> None:
     finite = np.isfinite(values).all(axis=1)
     if not finite.all():
         row = int(np.argmin(finite))

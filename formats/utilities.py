@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from formats.errors import FormatError, quote
 from formats.npy import NPY, load_array
 from formats.text import StrPath, open_text
+from formats.words import Floats
 
 
 class UtilityReader:
@@ -33,7 +34,7 @@ class UtilityReader:
         if self._array is not None:
             self._is_single = self._array.ndim == 1
 
-    def take(self, count: int, place: str) -> NDArray[np.float64]:
+    def take(self, count: int, place: str) -> Floats:
         """Return the utilities of the next sentence.
 
         They are float64 ``[count]`` or ``[count, count]``.
@@ -89,7 +90,7 @@ class UtilityReader:
             rows.append(row)
         return [row[0] for row in rows] if self._is_single else rows
 
-    def _take_rows(self, count: int, place: str) -> NDArray[np.float64]:
+    def _take_rows(self, count: int, place: str) -> Floats:
         array = self._array
         if array is None:  # for type checkers: only arrays come here
             return np.zeros((0, 0))

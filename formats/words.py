@@ -25,6 +25,10 @@ _FIRST = np.array([2 ** (8 * n) - 1 for n in range(9)], dtype=np.uint64)  # the 
 Bytes = NDArray[np.uint8]
 Positions = NDArray[np.int64]
 Words = NDArray[np.uint64]
+Floats = NDArray[np.float64]
+Floats32 = NDArray[np.float32]
+Ints32 = NDArray[np.int32]
+Bools = NDArray[np.bool_]
 
 
 def pad_with_newlines(text: bytes) -> Bytes:

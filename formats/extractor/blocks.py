@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formats.errors import FormatError, quote
 from formats.nbest.entry import BLANKS
+from formats.words import Positions
 
 _LONGEST_NUMBER = 18  # digits: so many fit an int64
 
@@ -122,7 +122,7 @@ def _count(word: bytes) -> int:
     return int(word) if word.isdigit() and len(word) <= _LONGEST_NUMBER else -1
 
 
-def index_of(blocks: Sequence[Block]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def index_of(blocks: Sequence[Block]) -> tuple[Positions, Positions]:
     """Return sentences and offsets of the blocks."""
     counts = [block.count for block in blocks]
     return (

@@ -23,10 +23,10 @@ from os import PathLike
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formats.decimals import spell_rows
 from formats.text import atomic_write
+from formats.words import Floats, Floats32, Ints32, Positions
 
 SMALLEST_SPARSE = 1e-5
 """The extractor leaves out sparse values below this."""
@@ -58,14 +58,14 @@ class FeatureData:
         sparse_data: float32 ``[nnz]``.
     """
 
-    sentence_ids: NDArray[np.int64]
-    offsets: NDArray[np.int64]
+    sentence_ids: Positions
+    offsets: Positions
     names: tuple[str, ...]
-    dense: NDArray[np.float32]
+    dense: Floats32
     sparse_names: tuple[str, ...]
-    sparse_indptr: NDArray[np.int64]
-    sparse_indices: NDArray[np.int32]
-    sparse_data: NDArray[np.float32]
+    sparse_indptr: Positions
+    sparse_indices: Ints32
+    sparse_data: Floats32
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,9 @@ class ScoreData:
     """
 
     metric: str
-    sentence_ids: NDArray[np.int64]
-    offsets: NDArray[np.int64]
-    stats: NDArray[np.float32]
+    sentence_ids: Positions
+    offsets: Positions
+    stats: Floats32
 
 
 @dataclass(frozen=True)
@@ -99,9 +99,9 @@ class SparseColumns:
     """
 
     names: Sequence[str]
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    data: NDArray[np.float32]
+    indptr: Positions
+    indices: Ints32
+    data: Floats32
 
     def rows(self) -> list[bytes]:
         """``name=value `` of each row, features in the order of their columns."""
@@ -121,9 +121,9 @@ class SparseColumns:
 def write_features(
     path: str | PathLike[str],
     names: Sequence[str],
-    sentence_ids: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    dense: NDArray[np.float32],
+    sentence_ids: Positions,
+    offsets: Positions,
+    dense: Floats32,
     sparse: SparseColumns | None = None,
     *,
     binary: bool = False,
@@ -156,9 +156,9 @@ def write_features(
 def write_scores(
     path: str | PathLike[str],
     metric: str,
-    sentence_ids: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    statistics: NDArray[np.int32] | NDArray[np.float32] | NDArray[np.float64],
+    sentence_ids: Positions,
+    offsets: Positions,
+    statistics: Ints32 | Floats32 | Floats,
     *,
     binary: bool = False,
     compress: Literal["gz"] | None = None,
@@ -175,7 +175,7 @@ def write_scores(
         compress: as for ``write_features``.
     """
     title = f"{statistics.shape[1]} {metric}"
-    values: NDArray[np.int32] | NDArray[np.float32]
+    values: Ints32 | Floats32
     if statistics.dtype.kind == "f":
         values = statistics.astype(np.float32, copy=False)
     else:
@@ -190,9 +190,9 @@ def _write_text(
     path: str | PathLike[str],
     kind: str,
     title: str,
-    sentence_ids: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    values: NDArray[np.float32] | NDArray[np.int32],
+    sentence_ids: Positions,
+    offsets: Positions,
+    values: Floats32 | Ints32,
     tails: list[bytes] | None,
     compress: Literal["gz"] | None,
 ) -> None:
@@ -203,7 +203,7 @@ def _write_text(
     rows_a_piece = max(PIECE_NUMBERS // max(values.shape[1], 1), 1)
     cuts = np.flatnonzero(np.diff(offsets[filled] // rows_a_piece, prepend=-1))
 
-    def spelled(sentences: NDArray[np.int64]) -> bytes:
+    def spelled(sentences: Positions) -> bytes:
         first, last = offsets[sentences[0]], offsets[sentences[-1] + 1]
         text = spell_rows(values[first:last])
         edges = [*np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n")).tolist(), len(text)]
@@ -229,9 +229,9 @@ def _write_binary(
     path: str | PathLike[str],
     kind: str,
     title: str,
-    sentence_ids: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    values: NDArray[np.float32] | NDArray[np.int32],
+    sentence_ids: Positions,
+    offsets: Positions,
+    values: Floats32 | Ints32,
     compress: Literal["gz"] | None,
 ) -> None:
     """One block a sentence, its rows as little-endian float32."""

@@ -16,14 +16,13 @@ from dataclasses import dataclass
 from os import PathLike, fspath
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formats.decimals import parse_number, parse_numbers
 from formats.errors import FormatError, quote
 from formats.nbest.entry import BLANKS
 from formats.nbest.fields import number_names
 from formats.text import read_bytes
-from formats.words import PAD, pad_with_newlines
+from formats.words import PAD, Floats, Ints32, Positions, pad_with_newlines
 
 _BLANK_BYTES = bytes(range(BLANKS[-1] + 1))
 
@@ -40,11 +39,11 @@ class Examples:
         data: float64 ``[nnz]``.
     """
 
-    labels: NDArray[np.float64]
+    labels: Floats
     names: tuple[str, ...]
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    data: NDArray[np.float64]
+    indptr: Positions
+    indices: Ints32
+    data: Floats
 
 
 def format_examples(examples: Examples) -> Iterator[bytes]:

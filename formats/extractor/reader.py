@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from os import fspath
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formats.decimals import parse_number, parse_numbers
 from formats.errors import FormatError, quote
@@ -23,7 +22,7 @@ from formats.extractor.data import FeatureData, ScoreData
 from formats.nbest.entry import BLANKS, FLOAT32_LIMIT, Layout
 from formats.nbest.fields import number_names, parse_columns
 from formats.text import StrPath, read_bytes
-from formats.words import PAD, Bytes, Positions, pad_with_newlines
+from formats.words import PAD, Bytes, Floats32, Ints32, Positions, pad_with_newlines
 
 PIECE_BYTES = 1 << 20
 """Bytes parsed at a time: many enough for NumPy, few enough for the cache."""
@@ -90,11 +89,11 @@ def read_scores(path: StrPath, *, threads: int = 2) -> ScoreData:
 class _Rows:
     """Rows side by side; as in ``FeatureData``."""
 
-    dense: NDArray[np.float32]
+    dense: Floats32
     names: tuple[str, ...]
     indptr: Positions
-    indices: NDArray[np.int32]
-    data: NDArray[np.float32]
+    indices: Ints32
+    data: Floats32
 
 
 def _rows(file: BlockFile, blocks: Sequence[Block], threads: int) -> _Rows:
@@ -152,7 +151,7 @@ def _parse(file: BlockFile, lines: _Lines, piece: Sequence[Block]) -> _Rows:
     return _parse_slowly(file, piece) if found is None else found
 
 
-def _parse_columns(lines: _Lines, piece: Sequence[Block]) -> NDArray[np.float32] | None:
+def _parse_columns(lines: _Lines, piece: Sequence[Block]) -> Floats32 | None:
     """Parse all rows at once if they are spelled as Moses does, else return None."""
     first = np.searchsorted(lines.newlines, [block.start + PAD - 1 for block in piece]).tolist()
     counts = [block.count for block in piece]
@@ -212,7 +211,7 @@ def _parse_sparse(
     return _Rows(dense.reshape(n_rows, width), names, indptr, indices, data)
 
 
-def _float32(padded: Bytes, starts: Positions, ends: Positions) -> NDArray[np.float32] | None:
+def _float32(padded: Bytes, starts: Positions, ends: Positions) -> Floats32 | None:
     if (ends <= starts).any():
         return None
     values = parse_numbers(padded, starts, ends)
@@ -262,7 +261,7 @@ def _parse_slowly(file: BlockFile, piece: Sequence[Block]) -> _Rows:
     )
 
 
-def _dense_only(dense: NDArray[np.float32]) -> _Rows:
+def _dense_only(dense: Floats32) -> _Rows:
     none = np.zeros(0, dtype=np.int32)
     indptr = np.zeros(len(dense) + 1, dtype=np.int64)
     return _Rows(dense, (), indptr, none, none.astype(np.float32))

@@ -26,7 +26,6 @@ from os import fspath
 from typing import IO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formats.decimals import parse_number
 from formats.errors import quote
@@ -35,6 +34,7 @@ from formats.nbest.entry import BLANKS, FLOAT32_LIMIT, Place, is_not_finite
 from formats.nbest.list_format import ListFormat, ListOptions, SentenceIds
 from formats.nbest.regroup import BLOCK_BYTES, join_lines, make_block, pack_texts
 from formats.text import StrPath, open_text
+from formats.words import Positions
 
 _LINE = re.compile(rb"^([A-Z])-([0-9]{1,18})(?:_[0-9]+)?\t", re.MULTILINE)
 _READ = (b"H-", b"D-", b"P-")
@@ -117,7 +117,7 @@ def _read_blocks(path: StrPath, options: ListOptions, ids: SentenceIds) -> Itera
         first_rows = np.cumsum([0, *counts]) if order != sorted(order) else None
         for part in _parts(sentences, order):
             found: list[_Hypothesis] = []
-            rows: list[NDArray[np.int64]] = []
+            rows: list[Positions] = []
             for number in part:
                 begin, end = sentences.offsets[number : number + 2]
                 text.seek(start + begin)

@@ -36,7 +36,6 @@ from dataclasses import dataclass, field
 from os import PathLike, fspath
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formats.decimals import parse_number
 from formats.errors import FormatError, quote
@@ -44,15 +43,12 @@ from formats.extras.slf_records import Fields, Lattice, Record, read_lattice
 from formats.graphs.any_graph import GraphFormat
 from formats.graphs.hypergraph import TAIL, HypergraphFile
 from formats.graphs.loose_edges import LooseEdges, parse_finite, sort_edges
+from formats.words import Floats, Ints32, Positions
 
 
 def _subtract_sums(
-    lattice: Lattice,
-    tails: Sequence[int],
-    heads: Sequence[int],
-    first: int,
-    totals: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    lattice: Lattice, tails: Sequence[int], heads: Sequence[int], first: int, totals: Floats
+) -> Floats:
     """Return the feature values of each link, without those of the links before it.
 
     Args:
@@ -325,9 +321,7 @@ class _Scores:
         self.indptr.append(len(self.texts))
         self.lines.append(line)
 
-    def to_rows(
-        self,
-    ) -> tuple[tuple[str, ...], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+    def to_rows(self) -> tuple[tuple[str, ...], Positions, Ints32, Floats]:
         """Return names, row offsets, columns and values in natural logarithms."""
         names = tuple(self.names)
         values = parse_finite(self.texts)
@@ -343,7 +337,7 @@ class _Scores:
         return names, np.array(self.indptr, dtype=np.int64), indices, values
 
 
-def _to_natural_log(lattice: Lattice, values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _to_natural_log(lattice: Lattice, values: Floats) -> Floats:
     """Convert scores to natural logarithms; with base 0 they are probabilities."""
     text = lattice.header.get(b"base", b"2.718281828459045")
     base = parse_number(text)

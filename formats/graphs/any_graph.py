@@ -106,10 +106,7 @@ def read_graphs(
 
 
 def read_graph(
-    path: str | PathLike[str],
-    kind: GraphKind = "auto",
-    *,
-    scan: Scan | None = None,
+    path: str | PathLike[str], kind: GraphKind = "auto", *, scan: Scan | None = None
 ) -> HypergraphFile:
     """Read the graph in a file with one graph.
 

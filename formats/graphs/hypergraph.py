@@ -29,11 +29,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from formats.errors import FormatError
 from formats.text import atomic_write, require_regular_file, write_atomic
+from formats.words import Floats32, Ints32, Positions
 
 TAIL = -1
 """Stands in ``targets`` for the translation of the edge's next tail."""
@@ -61,15 +59,15 @@ class HypergraphFile:
     path: str
     names: tuple[str, ...]
     words: tuple[bytes, ...]
-    edge_offsets: NDArray[np.int64]
-    tail_offsets: NDArray[np.int64]
-    tails: NDArray[np.int32]
-    target_offsets: NDArray[np.int64]
-    targets: NDArray[np.int32]
-    feature_indptr: NDArray[np.int64]
-    feature_indices: NDArray[np.int32]
-    feature_values: NDArray[np.float32]
-    covered: NDArray[np.int32]
+    edge_offsets: Positions
+    tail_offsets: Positions
+    tails: Ints32
+    target_offsets: Positions
+    targets: Ints32
+    feature_indptr: Positions
+    feature_indices: Ints32
+    feature_values: Floats32
+    covered: Ints32
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from os import PathLike, fspath
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formats.decimals import parse_number
 from formats.errors import FormatError
 from formats.graphs.hypergraph import TAIL, HypergraphFile
 from formats.text import read_bytes
+from formats.words import Floats32
 
 _FIRST_LINE = b"# target ||| features ||| source-covered"
 _FIRST_LINE_OF_JOSHUA = b"# target ||| features"
@@ -231,7 +231,7 @@ class _Graph:
         self.indices += indices
         self.values += [value for _, _, value in pairs]
 
-    def convert_values(self) -> NDArray[np.float32]:
+    def convert_values(self) -> Floats32:
         """Convert the values of all edges at once; one by one would take half of the time."""
         try:
             numbers = np.fromiter(map(float, self.values), np.float64, len(self.values))

@@ -10,13 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formats.decimals import parse_number
 from formats.errors import FormatError
 from formats.graphs.hypergraph import HypergraphFile
-
-Positions = NDArray[np.int64]
+from formats.words import Bools, Floats, Ints32, Positions
 
 
 @dataclass(frozen=True)
@@ -39,11 +37,11 @@ class LooseEdges:
     tail_offsets: Positions
     tails: Positions
     target_offsets: Positions
-    targets: NDArray[np.int32]
+    targets: Ints32
     feature_indptr: Positions
-    feature_indices: NDArray[np.int32]
-    feature_values: NDArray[np.float64]
-    covered: NDArray[np.int32]
+    feature_indices: Ints32
+    feature_values: Floats
+    covered: Ints32
     lines: Sequence[int] | None = None
 
 
@@ -107,7 +105,7 @@ def select_rows(offsets: Positions, rows: Positions) -> tuple[Positions, Positio
     return chosen, np.repeat(offsets[rows] - chosen[:-1], counts) + np.arange(chosen[-1])
 
 
-def parse_finite(texts: Sequence[bytes]) -> NDArray[np.float64]:
+def parse_finite(texts: Sequence[bytes]) -> Floats:
     """Convert tokens to numbers; NaN for tokens that are not finite decimal numbers."""
     try:
         values = np.fromiter(map(float, texts), np.float64, len(texts))
@@ -156,9 +154,7 @@ def _edge_of_cycle(edges: LooseEdges, left: set[int]) -> int:
     return edge
 
 
-def _mark_derivations(
-    edges: LooseEdges, rows: Positions, order: list[int], goal: int
-) -> NDArray[np.bool_]:
+def _mark_derivations(edges: LooseEdges, rows: Positions, order: list[int], goal: int) -> Bools:
     """Return the edges, by head, that occur in derivations of the goal."""
     n_nodes = len(order)
     built = np.bincount(edges.heads, minlength=n_nodes) > 0

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.graphs.hypergraph import HypergraphFile
+from formats.words import Ints32
 
 _MAGIC = b"graph-1\n"
 _ENDING = ".graph"
@@ -176,7 +177,7 @@ def _dump(graph: HypergraphFile) -> Iterator[bytes | memoryview]:
         yield bytes(-len(blob) % _WORD)
 
 
-def _is_tiled(indices: NDArray[np.int32], width: int) -> bool:
+def _is_tiled(indices: Ints32, width: int) -> bool:
     if not width or len(indices) % width:
         return False
     return bool((indices.reshape(-1, width) == np.arange(width)).all())

@@ -30,7 +30,6 @@ from dataclasses import dataclass, field
 from os import PathLike, fspath
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formats.decimals import parse_numbers
 from formats.errors import FormatError, quote
@@ -38,7 +37,7 @@ from formats.graphs.hypergraph import TAIL, HypergraphFile, hypergraph_names
 from formats.graphs.loose_edges import LooseEdges, parse_finite, sort_edges
 from formats.moses.ini import MosesIni
 from formats.text import iter_chunks
-from formats.words import PAD, pad_with_newlines
+from formats.words import PAD, Floats, Ints32, Positions, pad_with_newlines
 
 TRANSITION = "transition"
 """The only feature of a plain graph: the score of a step at the decoder's weights."""
@@ -253,9 +252,7 @@ class _Sentence:
                 )
         return tails
 
-    def _targets(
-        self, n_ends: int
-    ) -> tuple[tuple[bytes, ...], NDArray[np.int64], NDArray[np.int32]]:
+    def _targets(self, n_ends: int) -> tuple[tuple[bytes, ...], Positions, Ints32]:
         """Return words, target offsets and targets of all edges."""
         words = {_BEGIN: 0}
         phrases: dict[bytes, list[int]] = {}
@@ -278,7 +275,7 @@ class _Sentence:
 
     def _features(
         self, core: Sequence[str] | None
-    ) -> tuple[tuple[str, ...], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+    ) -> tuple[tuple[str, ...], Positions, Ints32, Floats]:
         """Return names, row offsets, columns and values of the features of all hypotheses."""
         n_rows = len(self.ids)
         extended = [text is not None for text in self.cores]
@@ -313,7 +310,7 @@ class _Sentence:
         values[~is_dense] = sparse
         return (*names, *sparse_names), indptr, indices, values
 
-    def _dense(self, cores: Sequence[bytes]) -> NDArray[np.float64]:
+    def _dense(self, cores: Sequence[bytes]) -> Floats:
         """Return the numbers in the brackets, ``[n_rows, n_core]``."""
         widths = [core.count(b",") + 1 if core else 0 for core in cores]
         for row, width in enumerate(widths):
@@ -334,9 +331,7 @@ class _Sentence:
             raise self._value_error(row, name, cores[row].split(b",")[column])
         return values.reshape(len(cores), widths[0])
 
-    def _sparse(
-        self, dense: Sequence[str]
-    ) -> tuple[NDArray[np.int64], list[int], tuple[str, ...], NDArray[np.float64]]:
+    def _sparse(self, dense: Sequence[str]) -> tuple[Positions, list[int], tuple[str, ...], Floats]:
         """Return how many sparse features each row has; their columns, names and values."""
         numbers = {name.encode("utf-8", "surrogateescape"): k for k, name in enumerate(dense)}
         counts = np.zeros(len(self.ids), dtype=np.int64)

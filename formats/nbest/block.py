@@ -37,7 +37,16 @@ from formats.nbest.fields import (
     parse_tokens,
     split_tokens,
 )
-from formats.words import PAD, Bytes, Positions, pad_with_newlines, strip_blanks
+from formats.words import (
+    PAD,
+    Bytes,
+    Floats,
+    Floats32,
+    Ints32,
+    Positions,
+    pad_with_newlines,
+    strip_blanks,
+)
 
 
 @dataclass(frozen=True)
@@ -69,23 +78,23 @@ class NBestList:
     """
 
     path: str
-    sentence_ids: NDArray[np.int64]
+    sentence_ids: Positions
     buffer: NDArray[np.uint8]
     text_starts: Positions
     text_ends: Positions
     groups: tuple[tuple[str, int], ...]
-    dense: NDArray[np.float32]
+    dense: Floats32
     sparse_names: tuple[str, ...]
     sparse_indptr: Positions
-    sparse_indices: NDArray[np.int32]
-    sparse_data: NDArray[np.float32]
-    scores: NDArray[np.float64]
+    sparse_indices: Ints32
+    sparse_data: Floats32
+    scores: Floats
     extra_starts: Positions
     extra_ends: Positions
-    lines: NDArray[np.int64]
-    outside: NDArray[np.float64] | None = None
+    lines: Positions
+    outside: Floats | None = None
     has_texts: bool = True
-    file_rows: NDArray[np.int64] | None = None
+    file_rows: Positions | None = None
     ids: tuple[str, ...] = ()
 
     def __len__(self) -> int:

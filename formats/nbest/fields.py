@@ -15,12 +15,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formats.decimals import parse_digits, parse_numbers, parse_six_decimals
 from formats.nbest.entry import BLANKS, FLOAT32_LIMIT, Layout
 from formats.words import (
+    Bools,
     Bytes,
+    Floats,
+    Floats32,
+    Ints32,
     Positions,
     Words,
     are_same_bytes,
@@ -41,7 +44,7 @@ MANY_COLUMNS = 1000
 
 def parse_columns(
     padded: Bytes, starts: Positions, ends: Positions, layout: Layout, *, glued: bool = False
-) -> NDArray[np.float32] | None:
+) -> Floats32 | None:
     """Parse the dense values of fields as Moses writes them, without sparse features.
 
     Args:
@@ -79,7 +82,7 @@ def parse_columns(
     return dense if np.array_equal(at, ends) else None
 
 
-def _numbers(padded: Bytes, words: Words, at: Positions) -> tuple[NDArray[np.float64], Positions]:
+def _numbers(padded: Bytes, words: Words, at: Positions) -> tuple[Floats, Positions]:
     """Parse the numbers at these positions, else NaN; also return where they end."""
     minus = padded[at] == ord("-")
     first = at + minus
@@ -99,9 +102,7 @@ def _numbers(padded: Bytes, words: Words, at: Positions) -> tuple[NDArray[np.flo
     return values, first + lengths + 1
 
 
-def _fixed_numbers(
-    padded: Bytes, words: Words, at: Positions
-) -> tuple[NDArray[np.float64], Positions]:
+def _fixed_numbers(padded: Bytes, words: Words, at: Positions) -> tuple[Floats, Positions]:
     """Parse as ``_numbers`` does, faster for one digit, a point and six digits."""
     minus = padded[at] == ord("-")
     first = at + minus
@@ -129,11 +130,11 @@ def _lengths(words: Words, at: Positions) -> Positions:
 class ParsedFeatures:
     """Features of some lines; the attributes are those of ``NBestList``."""
 
-    dense: NDArray[np.float32]
+    dense: Floats32
     sparse_names: tuple[str, ...]
     sparse_indptr: Positions
-    sparse_indices: NDArray[np.int32]
-    sparse_data: NDArray[np.float32]
+    sparse_indices: Ints32
+    sparse_data: Floats32
 
 
 @dataclass(frozen=True)
@@ -147,8 +148,8 @@ class Tokens:
 
     starts: Positions
     ends: Positions
-    is_label: NDArray[np.bool_]
-    is_sparse: NDArray[np.bool_]
+    is_label: Bools
+    is_sparse: Bools
     offsets: Positions
 
 
@@ -194,7 +195,7 @@ def parse_tokens(
     )
 
 
-def _without_sparse(tokens: Tokens, labels: Positions) -> NDArray[np.bool_] | None:
+def _without_sparse(tokens: Tokens, labels: Positions) -> Bools | None:
     """Return which tokens are dense values; None if a sparse one has not one value."""
     is_value = np.append(~tokens.is_label, (False, False))
     first = np.zeros(len(is_value), dtype=np.bool_)
@@ -233,14 +234,14 @@ def split_tokens(padded: Bytes, begins: Positions, behinds: Positions) -> Tokens
     return Tokens(starts, ends, is_label, is_sparse & is_label, offsets)
 
 
-def _are_labels(padded: Bytes, ends: Positions) -> NDArray[np.bool_]:
+def _are_labels(padded: Bytes, ends: Positions) -> Bools:
     """Return which tokens end as labels do."""
     last = padded[ends - 1]
-    labels: NDArray[np.bool_] = (last == ord("=")) | (last == ord(":"))
+    labels: Bools = (last == ord("=")) | (last == ord(":"))
     return labels
 
 
-def _running_sum(counts: Positions | NDArray[np.bool_]) -> Positions:
+def _running_sum(counts: Positions | Bools) -> Positions:
     """``0, counts[0], counts[0] + counts[1], ...``: one more than there are counts."""
     total = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=total[1:])
@@ -248,7 +249,7 @@ def _running_sum(counts: Positions | NDArray[np.bool_]) -> Positions:
 
 
 def _cut_glued(
-    starts: Positions, ends: Positions, is_label: NDArray[np.bool_], glued: Positions
+    starts: Positions, ends: Positions, is_label: Bools, glued: Positions
 ) -> tuple[Positions, Positions]:
     """Cut ``name=value`` after its last ``=``; labels stay whole."""
     owners, inside = _owners(starts, ends, glued)
@@ -259,9 +260,7 @@ def _cut_glued(
     return np.insert(starts, owners + 1, cuts), np.insert(ends, owners, cuts)
 
 
-def _owners(
-    starts: Positions, ends: Positions, positions: Positions
-) -> tuple[Positions, NDArray[np.bool_]]:
+def _owners(starts: Positions, ends: Positions, positions: Positions) -> tuple[Positions, Bools]:
     """Return the tokens that contain the positions, and which positions are in one."""
     if not len(starts):
         return np.zeros(0, dtype=np.int64), np.zeros(len(positions), dtype=np.bool_)
@@ -270,7 +269,7 @@ def _owners(
     return owners[inside], inside
 
 
-def _follows(padded: Bytes, tokens: Tokens, is_dense: NDArray[np.bool_], layout: Layout) -> bool:
+def _follows(padded: Bytes, tokens: Tokens, is_dense: Bools, layout: Layout) -> bool:
     """Return whether every line has the layout's labels, each before its values."""
     n_dense = sum(width for _, width in layout.groups)
     if not _every_line_has(np.flatnonzero(is_dense), tokens.offsets, n_dense):
@@ -302,7 +301,7 @@ def _every_line_has(positions: Positions, offsets: Positions, count: int) -> boo
 
 def number_names(
     padded: Bytes, starts: Positions, ends: Positions
-) -> tuple[tuple[str, ...], NDArray[np.int32]] | None:
+) -> tuple[tuple[str, ...], Ints32] | None:
     """Number names by first appearance; None if two names share a hash."""
     first = _find_first_equal(hash_tokens(padded, starts, ends))
     if not are_same_bytes(padded, starts, ends, first):

@@ -119,10 +119,7 @@ def read_nbest_blocks(
 
 
 def iter_nbest(
-    path: StrPath,
-    *,
-    names: Sequence[str] | None = None,
-    dense: Sequence[str] | None = None,
+    path: StrPath, *, names: Sequence[str] | None = None, dense: Sequence[str] | None = None
 ) -> Iterator[NBestEntry]:
     """Yield the hypotheses of a list, one object each; empty lines are ignored.
 

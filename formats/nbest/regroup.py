@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from formats.nbest.block import NBestList, concatenate
 from formats.nbest.list_format import ListOptions, SentenceIds
 from formats.text import StrPath, iter_chunks
-from formats.words import Positions
+from formats.words import Floats, Positions
 
 BLOCK_BYTES = 1 << 21
 """Enough that a NumPy call costs little, and little enough to stay in the cache."""
@@ -118,13 +118,13 @@ def pack_texts(texts: Sequence[bytes]) -> tuple[NDArray[np.uint8], Positions, Po
 
 def make_block(
     path: str,
-    sentence_ids: NDArray[np.int64],
+    sentence_ids: Positions,
     texts: tuple[NDArray[np.uint8], Positions, Positions] | None,
     names: Sequence[str],
-    dense: NDArray[np.float64],
-    lines: NDArray[np.int64],
+    dense: Floats,
+    lines: Positions,
     *,
-    scores: NDArray[np.float64] | None = None,
+    scores: Floats | None = None,
     sparse: Sequence[dict[str, float]] = (),
 ) -> NBestList:
     """Return a block from its columns.

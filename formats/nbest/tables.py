@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formats.decimals import parse_integers, parse_numbers
 from formats.errors import quote
@@ -145,7 +144,7 @@ def _sentences(
     form: TableForm,
     ids: SentenceIds,
     n_before: int,
-) -> NDArray[np.int64] | None:
+) -> Positions | None:
     """Return the sentence of each line; None if an id is unusual."""
     n = len(starts)
     if form.id_column is None:

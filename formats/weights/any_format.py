@@ -264,10 +264,7 @@ def _split_weights(path: str, found: Format, known: Mapping[str, float]) -> Weig
 
 
 def _split_names(
-    path: str,
-    found: Format,
-    known: Mapping[str, tuple[float | None, ...]],
-    changes: ListChanges,
+    path: str, found: Format, known: Mapping[str, tuple[float | None, ...]], changes: ListChanges
 ) -> WeightFile:
     """Split weights by name: sparse ones have one value and an underscore."""
     dense: dict[str, tuple[float | None, ...]] = {}
