@@ -86,6 +86,8 @@ class Opt:
         is_saved: whether ``settings.toml`` of a run holds it.
         is_argument: whether ``--help`` shows it as an argument only.
         is_positional: whether it is an argument and no option.
+        is_negatable: whether a flag has a second form with ``no-``, as those have whose default is
+            not False.
         complete: returns values that a shell offers.
         second: the option that takes a second value of this one in ``mosesplug tune``.
     """
@@ -126,6 +128,7 @@ class Opt:
     second: str = ""
     is_argument: bool = False
     is_positional: bool = False
+    is_negatable: bool = False
     complete: Callable[..., Any] | None = None
 
     @property

@@ -23,7 +23,7 @@ class Command:
     Attributes:
         run: its function, ``module:function``; a module that begins with a dot is of ``cli``.
         help: one line for the list of commands.
-        fields: the class of its options, ``module:Class``; empty: the function's parameters.
+        fields: the class of its options, ``module:Class``, of which the function takes an instance.
             The class may have ``COMMON``, the options that ``--help`` shows, and ``prepare``,
             which changes the words of the command line.
         after_interrupt: shown when it is interrupted.
@@ -31,7 +31,7 @@ class Command:
 
     run: str
     help: str
-    fields: str = ""
+    fields: str
     after_interrupt: str = ""
 
 
@@ -257,6 +257,7 @@ COMMANDS: Table = {
     "install-tools": Command(
         ".moses.install:install_tools",
         "Write launchers under the names of other toolkits' programs.",
+        ".moses.install:InstallTools",
     ),
     "warm-up": Command(
         "mosesplug.extras.warm_up_command:warm_up",

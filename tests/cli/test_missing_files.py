@@ -13,7 +13,8 @@ import typer.main
 
 from mosesplug.cli import application
 from mosesplug.cli.main import main
-from mosesplug.cli.shared.inputs import Files, find_files
+from mosesplug.cli.shared.inputs import find_mark, list_kinds
+from mosesplug.options import Opt
 from tests.cli.test_help import commands
 
 _FILES = ("FILE", "STORE", "NBEST", "GRAPHS", "WEIGHTS", "HYP", "REF", "SYSTEM", "INPUT")
@@ -26,7 +27,7 @@ class _Parameter:
     """A parameter of a command, and what it declares about its files."""
 
     click: Any
-    files: Files | None
+    option: Opt
 
     @property
     def metavars(self) -> list[str]:
@@ -39,11 +40,13 @@ class _Parameter:
     @property
     def names_files(self) -> bool:
         """Whether it is declared as files, or its name in the help is that of a file."""
-        return self.files is not None or any(word in str(self.click.metavar) for word in _FILES)
+        marked = self.option.exists or self.option.is_output
+        return bool(marked) or any(word in str(self.click.metavar) for word in _FILES)
 
     def is_output(self, place: int) -> bool:
         """Whether a value names a file that the command creates."""
-        return self.files is not None and not self.files.kinds_of(len(self.metavars))[place]
+        marked = self.option.exists or self.option.is_output or self.option.kind == "path"
+        return bool(marked) and not list_kinds(self.option, len(self.metavars))[place]
 
     def words(self, absent: int = -1) -> list[str]:
         """Return valid words for it; one of the values may name a missing file."""
@@ -64,9 +67,9 @@ def _parameters(words: tuple[str, ...]) -> list[_Parameter]:
         command = command.get_command(None, word)
     declared = inspect.signature(command.callback, eval_str=True).parameters
     return [
-        _Parameter(each, find_files(declared[each.name]))
+        _Parameter(each, option)
         for each in command.params
-        if each.name in declared
+        if each.name in declared and (option := find_mark(declared[each.name], Opt))
     ]
 
 

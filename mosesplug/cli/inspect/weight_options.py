@@ -83,7 +83,9 @@ class Diff:
 
     first: _First
     second: _Second
-    normalize: Annotated[bool | None, Opt("Divide both by their L1 norm first.")] = None
+    normalize: Annotated[bool, Opt("Divide both by their L1 norm first.", is_negatable=True)] = (
+        False
+    )
     top: Annotated[int, Opt("Number of features; 0 for all.", minimum=0, metavar="N")] = 50
     json: Json = False
 

@@ -19,10 +19,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
-from mosesplug.cli.shared.inputs import OUTPUT
 from mosesplug.errors import UsageError, count_noun
+from mosesplug.options import Opt
 from mosesplug.plugins import TOOLKITS as PLUGINS
 from mosesplug.plugins import load_plugin, plugin_names
 
@@ -76,19 +74,8 @@ else:
 _MARK = b"# launcher of mosesplug"
 
 
-def install_tools(
-    directory: Annotated[
-        Path,
-        typer.Argument(metavar="DIR", help="Directory for the launchers; created if missing."),
-        OUTPUT,
-    ],
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace files of these names not written by mosesplug.")
-    ] = False,
-    peer: Annotated[
-        Peer, typer.Option("--peer", help="Toolkit whose programs are replaced.")
-    ] = "moses",
-) -> None:
+@dataclass(frozen=True)
+class InstallTools:
     """Write launchers under the names of another toolkit's own programs.
 
     They take the same command lines and read and write the same files. mert-moses.pl --mertdir DIR
@@ -96,7 +83,24 @@ def install_tools(
     --peer travatar, TRAVATAR_DIR=DIR makes scripts run DIR/src/bin/batch-tune; --peer srilm writes
     nbest-optimize.
     """
-    write_launchers(directory, force=force, peer=peer)
+
+    directory: Annotated[
+        Path,
+        Opt(
+            "Directory for the launchers; created if missing.",
+            is_positional=True,
+            metavar="DIR",
+            is_output=True,
+        ),
+    ]
+    force: Annotated[bool, Opt("Replace files of these names not written by mosesplug.")] = False
+    peer: Annotated[Peer, Opt("Toolkit whose programs are replaced.")] = "moses"
+
+
+def install_tools(options: InstallTools) -> None:
+    """Write launchers under the names of another toolkit's own programs."""
+    peer, directory = options.peer, options.directory
+    write_launchers(directory, force=options.force, peer=peer)
     toolkit, place = find_toolkit(peer), directory.absolute()
     launchers = toolkit.launchers
     print(f"{count_noun(len(launchers), 'launcher')} in {place}: {', '.join(launchers)}")

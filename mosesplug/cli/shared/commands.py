@@ -1,9 +1,8 @@
 """Make commands of declared options.
 
-A command is a function. Its options are its parameters, or the fields of a dataclass, of which the
-function then takes an instance: such a class can stand in a module that imports nothing heavy, so
-that ``--help`` is fast. Each is ``Annotated`` with an ``Opt``, or with ``Settings`` for the options
-of a settings class.
+The options of a command are the fields of a dataclass, which stands in a module that imports
+nothing heavy, so that ``--help`` is fast. Each is ``Annotated`` with an ``Opt``, or with
+``Settings`` for the options of a settings class. The command's function takes an instance.
 """
 
 from __future__ import annotations
@@ -13,16 +12,16 @@ import importlib
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, get_args
 
 import typer
 import typer.main
 
 from mosesplug.cli.shared.completion import find_completion
 from mosesplug.cli.shared.exits import exit_code
-from mosesplug.cli.shared.inputs import OUTPUT, Files, check_inputs
+from mosesplug.cli.shared.inputs import check_inputs, find_mark
 from mosesplug.cli.shared.layouts import TableOptions
 from mosesplug.cli.shared.panels import PanelCommand
 from mosesplug.cli.table import TYPER_SETTINGS, Command
@@ -63,7 +62,7 @@ def make_command(name: str, entry: Command, *, add_completion: bool = False) -> 
     Typer makes the parsers of its options when they are first used, which takes longer than many
     commands. A program that calls a command again, as a notebook does, waits for that once.
     """
-    source = load(entry.fields or entry.run)
+    source = load(entry.fields)
     declared = [*inspect.signature(source, eval_str=True).parameters.values()]
     parameters = [parameter for field in declared for parameter in _expand(field)]
     layouts = TableOptions.find(parameters)
@@ -85,11 +84,7 @@ def make_command(name: str, entry: Command, *, add_completion: bool = False) -> 
             for field in declared:
                 if (settings := find_mark(field, Settings)) is not None:
                     routed[field.name] = settings.make(take_values(settings.options, routed))
-            run = load(entry.run)
-            if entry.fields:
-                run(source(**routed))
-            else:
-                run(**routed)
+            load(entry.run)(source(**routed))
 
     def command(**values: Any) -> None:
         code = exit_code(
@@ -118,15 +113,6 @@ def load(place: str) -> Any:
     return getattr(importlib.import_module(module, "mosesplug.cli"), name)
 
 
-Mark = TypeVar("Mark")
-
-
-def find_mark(parameter: inspect.Parameter, kind: type[Mark]) -> Mark | None:
-    """Return the mark of this type in the annotation of a parameter."""
-    marks = getattr(parameter.annotation, "__metadata__", ())
-    return next((mark for mark in marks if isinstance(mark, kind)), None)
-
-
 def _expand(field: inspect.Parameter) -> list[inspect.Parameter]:
     """Return the parameters for Typer that take the value of a field."""
     if (settings := find_mark(field, Settings)) is not None:
@@ -135,22 +121,14 @@ def _expand(field: inspect.Parameter) -> list[inspect.Parameter]:
             has_panels=settings.has_panels,
             are_negatable=settings.are_negatable,
         )
-    parameter = field.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-    option = find_mark(field, Opt)
+    hint, option = field.annotation.__origin__, find_mark(field, Opt)
     if option is None:
-        return [parameter]
-    files: Any = (OUTPUT,) if option.is_output else ()
-    if option.exists:
-        files = (Files((option.exists,) if isinstance(option.exists, str) else option.exists),)
-    hint = parameter.annotation.__origin__
-    # The mark stays, since some options are recognized by it.
-    marks = (_describe(parameter, hint, option), *files, option)
-    return [parameter.replace(annotation=Annotated[hint, *marks])]
-
-
-def _describe(parameter: inspect.Parameter, hint: Any, option: Opt) -> Any:
-    """Return the description of an option for Typer."""
-    has_default = parameter.default not in (parameter.empty, None, "")
+        raise TypeError(f"{field.name} has no Opt")
+    name = option.name or field.name.replace("_", "-")
+    # A path names an input unless it says something else.
+    exists = option.exists or ("path" if not option.is_output and _has_path(hint) else "")
+    declared, option = option, replace(option, name=name, exists=exists)
+    has_default = field.default not in (field.empty, None, "")
     common: dict[str, Any] = {
         "metavar": option.metavar or None,
         "help": option.help,
@@ -160,13 +138,20 @@ def _describe(parameter: inspect.Parameter, hint: Any, option: Opt) -> Any:
         "max": option.maximum,
     }
     if option.is_positional:
-        return typer.Argument(**common)
-    name = option.name or parameter.name.replace("_", "-")
-    is_negatable = hint == bool | None or parameter.default is True
-    dash = "-" if len(name) == 1 else "--"
-    words = [f"--{name}/--no-{name}" if is_negatable else f"{dash}{name}"]
-    words += [f"-{option.short}"] if option.short else []
-    return typer.Option(*words, rich_help_panel=option.panel or None, **common)
+        described = typer.Argument(**common)
+    else:
+        is_negatable = option.is_negatable or hint == bool | None or field.default is True
+        dash = "-" if len(name) == 1 else "--"
+        words = [f"--{name}/--no-{name}" if is_negatable else f"{dash}{name}"]
+        words += [f"-{option.short}"] if option.short else []
+        described = typer.Option(*words, rich_help_panel=option.panel or None, **common)
+    keyword = field.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+    # What is declared stays, since some options are recognized by it.
+    return [keyword.replace(annotation=Annotated[hint, described, option, declared])]
+
+
+def _has_path(annotation: Any) -> bool:
+    return annotation is Path or any(map(_has_path, get_args(annotation)))
 
 
 def list_setting_options(without: Collection[str] = ()) -> tuple[Opt, ...]:
@@ -236,13 +221,11 @@ def _make_parameter(
     )
     kind = tuple[Path, Path] if option.second else _TYPES.get(option.kind, str)
     kind = str if option.is_joined else kind
-    kinds = (option.exists,) if second is None else (option.exists, second.exists)
-    marks: Any = (described,)
-    if option.kind == "path" or option.exists:
-        marks = (described, Files(tuple(map(str, kinds))))
+    if second is not None:
+        option = replace(option, exists=(str(option.exists), str(second.exists)))
     return inspect.Parameter(
         _parameter_name(option),
         inspect.Parameter.KEYWORD_ONLY,
         default=None,
-        annotation=Annotated[kind | None, *marks],
+        annotation=Annotated[kind | None, described, option],
     )

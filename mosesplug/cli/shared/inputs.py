@@ -1,49 +1,21 @@
-"""Check that the files exist which a command line names, before the command runs.
-
-A parameter of type ``Path`` names an input. ``Annotated`` says where it does not, and which other
-parameters name files::
-
-    output: Annotated[Path, typer.Option("--output"), OUTPUT]
-    refs: Annotated[Path, typer.Option("--refs"), REFERENCES]
-"""
+"""Check that the files exist which a command line names, before the command runs."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar
 
-from typer.models import ArgumentInfo, ParameterInfo
+from mosesplug.options import Opt
 
-
-@dataclass(frozen=True)
-class Files:
-    """The kinds of files that the values of a parameter name.
-
-    Attributes:
-        kinds: the kind of each value, as ``Opt.exists`` has them; the first is that of all
-            values but the last ones.
-    """
-
-    kinds: tuple[str, ...]
-
-    def kinds_of(self, count: int) -> Sequence[str]:
-        """Return the kinds of so many values."""
-        first, *last = self.kinds
-        return [*[first] * (count - len(last)), *last]
+Mark = TypeVar("Mark")
 
 
-OUTPUT = Files(("",))
-"""A file or directory that the command may create."""
-REFERENCES = Files(("references",))
-"""References: a file, or the prefix of several."""
-SCORES = Files(("scores",))
-"""``NAME=FILE,...`` with marks behind it."""
-WEIGHTS = Files(("weights",))
-"""Files of weights, a run, or the weights themselves."""
-_INPUT = Files(("path",))
+def find_mark(parameter: inspect.Parameter, kind: type[Mark]) -> Mark | None:
+    """Return the mark of this type in the annotation of a parameter."""
+    marks = getattr(parameter.annotation, "__metadata__", ())
+    return next((mark for mark in marks if isinstance(mark, kind)), None)
 
 
 def check_inputs(parameters: Iterable[inspect.Parameter], values: Mapping[str, Any]) -> None:
@@ -53,44 +25,33 @@ def check_inputs(parameters: Iterable[inspect.Parameter], values: Mapping[str, A
         UsageError: a file is missing, or a value has no valid form.
     """
     for parameter in parameters:
-        value = values.get(parameter.name)
-        files = find_files(parameter)
-        if not value or files is None:
+        value, option = values.get(parameter.name), find_mark(parameter, Opt)
+        if not value or option is None or not option.exists:
             continue
-        each = list(value) if isinstance(value, list | tuple) else [value]
-        if len(each) < len(files.kinds):
+        names = list(value) if isinstance(value, list | tuple) else [value]
+        if isinstance(option.exists, tuple) and len(names) < len(option.exists):
             continue  # the command itself says how many it takes
-        for place, kind in enumerate(files.kinds_of(len(each))):
+        for place, kind in enumerate(list_kinds(option, len(names))):
             if kind:
-                _CHECKS[kind](each[place], _spell(parameter, place - len(each)))
+                _CHECKS[kind](names[place], _spell(option, place - len(names)))
 
 
-def find_files(parameter: inspect.Parameter) -> Files | None:
-    """Return what a parameter of a command names; None: no files."""
-    marks = getattr(parameter.annotation, "__metadata__", ())
-    marked = next((each for each in marks if isinstance(each, Files)), None)
-    return marked or (_INPUT if _has_path(parameter.annotation) else None)
+def list_kinds(option: Opt, count: int) -> Sequence[str]:
+    """Return the kind of files that each of so many values of an option names."""
+    first, *last = (option.exists,) if isinstance(option.exists, str) else option.exists
+    return [*[first] * (count - len(last)), *last]
 
 
-def _has_path(annotation: Any) -> bool:
-    return annotation is Path or any(map(_has_path, get_args(annotation)))
-
-
-def _spell(parameter: inspect.Parameter, place: int) -> str:
+def _spell(option: Opt, place: int) -> str:
     """Return a value as messages call it: ``--refs``, or ``HYP``.
 
     Args:
-        place: the value among those of the parameter, -1 for the last.
+        place: the value among those of the option, -1 for the last.
     """
-    marks = parameter.annotation.__metadata__
-    info = next(each for each in marks if isinstance(each, ParameterInfo))
-    if isinstance(info, ArgumentInfo):
-        names = str(info.metavar).split()
-        return names[max(place, -len(names))].removesuffix("...")
-    # Typer keeps the first spelling in the place of the default.
-    spellings = [str(each) for each in (info.default, *(info.param_decls or ()))]
-    long = (each for each in spellings if each.startswith("--"))
-    return next(long, f"--{parameter.name.replace('_', '-')}")
+    if not option.is_positional:
+        return f"--{option.name}" if len(option.name) > 1 else f"-{option.name}"
+    names = option.metavar.split()
+    return names[max(place, -len(names))].removesuffix("...")
 
 
 def _check_path(value: str | Path, what: str) -> None:

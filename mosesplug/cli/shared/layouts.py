@@ -21,11 +21,12 @@ from enum import StrEnum
 from typing import Annotated, Any, TextIO, cast
 
 import typer
-from typer.models import ParameterInfo
 
 from mosesplug.cli.shared.completion import offer
-from mosesplug.cli.shared.parameters import Json
+from mosesplug.cli.shared.inputs import find_mark
+from mosesplug.cli.shared.parameters import JSON_OPTION
 from mosesplug.errors import UsageError
+from mosesplug.options import Opt
 
 
 class TableLayout(StrEnum):
@@ -101,10 +102,16 @@ class TableOptions:
     @classmethod
     def find(cls, parameters: Sequence[inspect.Parameter]) -> TableOptions | None:
         """Return the options of a command; None if it prints no tables."""
-        place = next((place for place, one in enumerate(parameters) if _is_json(one)), None)
-        if place is None:
+        marked = [(parameter, find_mark(parameter, Opt)) for parameter in parameters]
+        owners = {
+            f"--{name}": parameter.name
+            for parameter, mark in marked
+            if mark is not None
+            for name in mark.spellings
+        }
+        places = [place for place, one in enumerate(parameters) if _is_json(one)]
+        if not places:
             return None
-        owners = {name: one.name for one in parameters for name in _list_names(one)}
         names = [name for name in _OPTIONS if name not in owners]
         option = typer.Option(
             *names,
@@ -119,7 +126,8 @@ class TableOptions:
             default=None,
             annotation=Annotated[TableLayout | None, option],
         )
-        return cls(parameter, place, names[0], parameters[place].name, owners.get(_OPTIONS[0]))
+        json = parameters[places[0]].name
+        return cls(parameter, places[0], names[0], json, owners.get(_OPTIONS[0]))
 
     def choose(self, values: dict[str, Any]) -> AbstractContextManager[None]:
         """Take the layout out of the values of a command; tables in the block have it.
@@ -148,15 +156,7 @@ def _names_layout(values: dict[str, Any], of_lists: str) -> bool:
 
 
 def _is_json(parameter: inspect.Parameter) -> bool:
-    marks = getattr(parameter.annotation, "__metadata__", ())
-    return any(mark is known for mark in marks for known in Json.__metadata__)  # type: ignore[attr-defined]
-
-
-def _list_names(parameter: inspect.Parameter) -> list[str]:
-    marks = getattr(parameter.annotation, "__metadata__", ())
-    info = next((mark for mark in marks if isinstance(mark, ParameterInfo)), None)
-    # Typer keeps the first name in the place of the default.
-    return [] if info is None else [str(name) for name in (info.default, *(info.param_decls or ()))]
+    return JSON_OPTION in getattr(parameter.annotation, "__metadata__", ())
 
 
 @contextlib.contextmanager

@@ -114,7 +114,8 @@ STDOUT_OPTION = Opt(
     "The output [stdout].", name="output", short="o", metavar="FILE", is_output=True
 )
 Output = Annotated[Path | None, STDOUT_OPTION]
-Json = Annotated[bool, Opt("Print one JSON document instead of a table.", name="json")]
+JSON_OPTION = Opt("Print one JSON document instead of a table.", name="json")
+Json = Annotated[bool, JSON_OPTION]
 Quiet = Annotated[bool, Opt("Print results and errors only.", name="quiet")]
 
 

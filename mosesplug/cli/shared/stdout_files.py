@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from mosesplug.cli.shared.inputs import OUTPUT, find_files
+from mosesplug.cli.shared.inputs import find_mark
 from mosesplug.cli.shared.parameters import STDOUT_OPTION
 from mosesplug.errors import UsageError
+from mosesplug.options import Opt
 from mosesplug.scratch import ScratchDirectory
 
 _NAMES = (Path("-"), Path("/dev/stdout"))
@@ -34,7 +35,8 @@ def route_stdout(
     changed = dict(values)
     files: list[str] = []
     for name, value in values.items():
-        if value not in _NAMES or find_files(known[name]) is not OUTPUT:
+        option = find_mark(known[name], Opt) if value in _NAMES else None
+        if option is None or not option.is_output:
             continue
         if STDOUT_OPTION in known[name].annotation.__metadata__:
             changed[name] = None
