@@ -33,7 +33,8 @@ from mosesplug.learning.optimize import OptimizeResult
 from mosesplug.learning.weights import score_hypotheses
 from mosesplug.metrics.error_rates import display_score
 from mosesplug.results.report.data import ReportData
-from mosesplug.results.report.fit_figures import FitData, check_fit_figure, draw_fit_figure
+from mosesplug.results.report.figures import check_figure, draw_figure
+from mosesplug.results.report.fit_figures import FIT_FIGURES, FitData
 from mosesplug.results.report.gains import render_gain, render_gains, tabulate_gain
 from mosesplug.results.scores.gains import Gain
 from mosesplug.results.scores.trade_offs import measure_trade_offs
@@ -515,7 +516,7 @@ def plot_fit(result: OptimizeResult, figure: str) -> Figure:
     Raises:
         UsageError: there is no such figure, matplotlib is missing, or there are no data for it.
     """
-    check_fit_figure(figure)
+    check_figure(figure, FIT_FIGURES)
     problem, space = result.data.problem, result.data.space
     if figure in ("surfaces", "features") and "lists" not in problem.candidates.answers:
         raise UsageError(f"these weights were learned from search graphs, which have no {figure}")
@@ -540,7 +541,7 @@ def plot_fit(result: OptimizeResult, figure: str) -> Figure:
     elif figure == "features":
         facts = measure_features([problem.tuning_set], metric, learned, report.names)
         report = replace(report, features=facts)
-    return draw_fit_figure(
+    return draw_figure(
         figure,
         FitData(
             names=tuple(names[column] for column in shown),

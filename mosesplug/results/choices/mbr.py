@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -29,7 +29,6 @@ from mosesplug.forest.mbr import (
     find_best,
 )
 from mosesplug.forest.oracles.hope_fear import name_sentence
-from mosesplug.hypergraph import Hypergraph
 from mosesplug.learning.lengths import find_recorded_length
 from mosesplug.learning.lists.blocks import names_values, read_file_blocks
 from mosesplug.learning.lists.made_features import check_derived_features
@@ -46,12 +45,8 @@ _AHEAD = 8
 """Sentences read ahead of each thread."""
 
 
-@dataclass(frozen=True)
-class MbrTask:
-    """A sentence, and a function that chooses its translation."""
-
-    sentence: int
-    choose: Callable[[Criterion], Decision]
+MbrTask = tuple[int, Callable[[Criterion], Decision]]
+"""A sentence, and a function that chooses its translation."""
 
 
 def decide_translations(
@@ -65,7 +60,8 @@ def decide_translations(
     """
 
     def decide(task: MbrTask) -> tuple[int, Decision]:
-        return task.sentence, task.choose(criterion)
+        sentence, choose = task
+        return sentence, choose(criterion)
 
     with ThreadPoolExecutor(threads) as pool:
         yield from map_ahead(pool, decide, tasks, _AHEAD * threads)
@@ -74,7 +70,7 @@ def decide_translations(
 def read_graph_tasks(graphs: Iterable[WeightedGraph]) -> Iterator[MbrTask]:
     """Yield the task of each search graph."""
     for graph in graphs:
-        yield _graph_task(graph.sentence, graph.graph, graph.weights)
+        yield graph.sentence, partial(_choose_in_graph, graph)
 
 
 def read_list_tasks(
@@ -142,36 +138,29 @@ def read_list_tasks(
                 taken = sign * reader.take(last - first, f"{path}:{block.lines[first]}")
                 gains = partial(np.asarray, taken)
             sentence = int(block.sentence_ids[first])
-            yield _list_task(sentence, texts, changed, scores[first:last], gains)
+            yield sentence, partial(_choose_in_list, texts, changed, scores[first:last], gains)
     if coverage is not None:
         coverage.warn(str(path))
     if reader is not None:
         reader.finish()
 
 
-def _graph_task(sentence: int, graph: Hypergraph, weights: NDArray[np.float64]) -> MbrTask:
-    def choose(criterion: Criterion) -> Decision:
-        with name_sentence(sentence):
-            return decide_in_graph(graph, weights, criterion)
-
-    return MbrTask(sentence, choose)
+def _choose_in_graph(graph: WeightedGraph, criterion: Criterion) -> Decision:
+    with name_sentence(graph.sentence):
+        return decide_in_graph(graph.graph, graph.weights, criterion)
 
 
-def _list_task(
-    sentence: int,
+def _choose_in_list(
     texts: list[list[bytes]],
     compared: list[list[bytes]],
     scores: NDArray[np.float64],
     utilities: Callable[[], NDArray[np.float64]] | None,
-) -> MbrTask:
-    """Return the task to choose one of ``texts`` by comparing those ``compared``."""
-
-    def choose(criterion: Criterion) -> Decision:
-        order, _ = rank_by_risk(compared, scores, utilities, criterion)
-        best = int(np.argmax(scores))
-        return Decision(tuple(texts[order[0]]), texts[order[0]] == texts[best])
-
-    return MbrTask(sentence, choose)
+    criterion: Criterion,
+) -> Decision:
+    """Choose one of ``texts`` by comparing those ``compared``."""
+    order, _ = rank_by_risk(compared, scores, utilities, criterion)
+    best = int(np.argmax(scores))
+    return Decision(tuple(texts[order[0]]), texts[order[0]] == texts[best])
 
 
 def rank_by_risk(

@@ -5,12 +5,11 @@ The page is light or dark as the reader prefers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 from itertools import groupby
 
 from mosesplug.results.analysis import Example, SystemAnalysis
-from mosesplug.results.analysis.sentences import BucketKind
 from mosesplug.results.render.analysis_tables import (
     KINDS,
     describe_example,
@@ -64,16 +63,23 @@ def _render_body(analysis: SystemAnalysis) -> Iterator[str]:
     legend = render_legend(analysis.systems)
     if analysis.words:
         words = tabulate_words(analysis)
-        content = _pair(_draw_words(analysis), words)
+        pairs = ((word.bucket, word.f1) for word in analysis.words)
+        content = _pair(_draw(pairs, format_ratio, "F1 of words by frequency"), words)
         yield render_section(words.title, f"{words.note} The bars show F1.", legend + content)
     for kind in KINDS:
         table = tabulate_sentences(analysis, kind)
         if len(table.rows) == 1:
             continue
+        metric = analysis.metrics[0]
+        buckets = [one for one in analysis.sentences if (one.kind, one.metric) == (kind, metric)]
         if kind == "length":
-            note, chart = f"The bars show {analysis.metrics[0]}.", _draw_scores(analysis)
+            note = f"The bars show {metric}."
+            scores = ((bucket.bucket, bucket.score) for bucket in buckets)
+            chart = _draw(scores, format_ratio, f"{metric} by length of the reference")
         else:
-            note, chart = "The bars show the number of sentences.", _draw_sizes(analysis, kind)
+            note = "The bars show the number of sentences."
+            sizes = ((bucket.bucket, bucket.sentences) for bucket in buckets)
+            chart = _draw(sizes, format_count, f"number of sentences by {kind}")
         yield render_section(table.title, note, legend + _pair(chart, table))
     if ngrams := list(tabulate_ngrams(analysis)):
         content = "".join(map(_render_ngrams, ngrams))
@@ -108,43 +114,15 @@ def _pair(chart: str, table: TextTable) -> str:
     return f'<div class="pair chart"><div>{chart}</div><div>{shown}</div></div>'
 
 
-def _draw_words(analysis: SystemAnalysis) -> str:
-    groups = [
-        BarGroup(bucket, values, tuple(map(format_ratio, values)))
-        for bucket, values in _group_values((each.bucket, each.f1) for each in analysis.words)
-    ]
-    return render_bars(groups, "F1 of words by frequency")
-
-
-def _draw_scores(analysis: SystemAnalysis) -> str:
-    metric = analysis.metrics[0]
-    groups = [
-        BarGroup(bucket, values, tuple(map(format_ratio, values)))
-        for bucket, values in _group_values(
-            (each.bucket, each.score)
-            for each in analysis.sentences
-            if (each.kind, each.metric) == ("length", metric)
-        )
-    ]
-    return render_bars(groups, f"{metric} by length of the reference")
-
-
-def _draw_sizes(analysis: SystemAnalysis, kind: BucketKind) -> str:
-    groups = [
-        BarGroup(bucket, values, tuple(map(format_count, values)))
-        for bucket, values in _group_values(
-            (each.bucket, each.sentences)
-            for each in analysis.sentences
-            if (each.kind, each.metric) == (kind, analysis.metrics[0])
-        )
-    ]
-    return render_bars(groups, f"number of sentences by {kind}")
-
-
-def _group_values(pairs: Iterable[tuple[str, float]]) -> Iterator[tuple[str, tuple[float, ...]]]:
-    """Yield each bucket with the values of all systems."""
+def _draw(
+    pairs: Iterable[tuple[str, float]], format_value: Callable[[float], str], title: str
+) -> str:
+    """Return bars of the values of all systems for each bucket."""
+    groups = []
     for bucket, group in groupby(pairs, lambda pair: pair[0]):
-        yield bucket, tuple(value for _, value in group)
+        values = tuple(value for _, value in group)
+        groups.append(BarGroup(bucket, values, tuple(map(format_value, values))))
+    return render_bars(groups, title)
 
 
 def _render_ngrams(table: TextTable) -> str:

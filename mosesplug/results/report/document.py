@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from html import escape
+from typing import Literal
 
 from mosesplug.escapes import escape_controls
 
@@ -95,17 +96,8 @@ def render_section(heading: str, note: str, content: str) -> str:
     return f'<section>\n<h2 id="{name}">{escape(heading)}</h2>\n{paragraph}{content}\n</section>'
 
 
-def render_facts(facts: Mapping[str, str]) -> str:
-    """Return names and values, one below the other."""
-    return _render_terms("facts", facts)
-
-
-def render_columns(meanings: Mapping[str, str]) -> str:
-    """Return what the columns of a table mean."""
-    return _render_terms("columns", meanings)
-
-
-def _render_terms(kind: str, terms: Mapping[str, str]) -> str:
+def render_terms(terms: Mapping[str, str], kind: Literal["facts", "columns"]) -> str:
+    """Return names and values, or what the columns of a table mean, one below the other."""
     items = "".join(
         f"<dt>{escape(escape_controls(name))}</dt><dd>{escape(escape_controls(text))}</dd>\n"
         for name, text in terms.items()

@@ -6,10 +6,10 @@ that readers can search and copy it. The same data give the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
     from mosesplug.results.report.drawing import Drawing
+
+Data = TypeVar("Data")
 
 _WIDTH = 4.8
 """Inches. On a screen of 390 pixels, the text of a figure of this width is still readable."""
@@ -234,15 +236,15 @@ def has_matplotlib() -> bool:
     return find_spec("matplotlib") is not None
 
 
-def check_figure(name: str) -> None:
+def check_figure(name: str, figures: Collection[str] = FIGURES) -> None:
     """Check that a figure exists and can be drawn.
 
     Raises:
         UsageError: there is no such figure, or matplotlib is missing.
     """
-    if name not in FIGURES:
+    if name not in figures:
         raise UsageError(
-            f"there is no figure {name!r}: there are {', '.join(FIGURES)}{suggest(name, FIGURES)}"
+            f"there is no figure {name!r}: there are {', '.join(figures)}{suggest(name, figures)}"
         )
     require_matplotlib()
 
@@ -257,14 +259,22 @@ def require_matplotlib() -> None:
         raise UsageError("figures need matplotlib: pip install 'mosesplug[report]'")
 
 
-def draw_figure(name: str, data: ReportData) -> Drawing:
+def draw_figure(
+    name: str, data: Data, figures: Mapping[str, Callable[[Figure, Data], None]] | None = None
+) -> Drawing:
     """Return a figure of matplotlib, which notebooks show as a picture.
 
+    Args:
+        name: a name in ``figures``.
+        data: what to draw.
+        figures: how each is drawn; None for ``FIGURES``.
+
     Raises:
-        UsageError: there is no such figure, matplotlib is missing, or the run has no data for it.
+        UsageError: there is no such figure, matplotlib is missing, or there are no data for it.
     """
-    check_figure(name)
-    return draw_with_style(lambda figure: FIGURES[name](figure, data))
+    known: Mapping[str, Callable[[Figure, Any], None]] = FIGURES if figures is None else figures
+    check_figure(name, known)
+    return _draw_with_style(lambda figure: known[name](figure, data))
 
 
 def render_svg(name: str, data: ReportData) -> str:
@@ -308,7 +318,7 @@ def render_png(name: str, data: ReportData, dots_per_inch: int = 300) -> bytes:
     Raises:
         UsageError: as for ``render_svg``.
     """
-    return _render(name, data, format="png", dpi=dots_per_inch)
+    return _save(lambda figure: FIGURES[name](figure, data), name, format="png", dpi=dots_per_inch)
 
 
 def render_surface_png(surface: ErrorSurface, metric: str) -> bytes:
@@ -328,10 +338,6 @@ def render_surface_png(surface: ErrorSurface, metric: str) -> bytes:
     return _save(draw, "surface", format="png", dpi=150)
 
 
-def _render(name: str, data: ReportData, **saving: Any) -> bytes:
-    return _save(lambda figure: FIGURES[name](figure, data), name, **saving)
-
-
 def _save(draw: Callable[[Figure], None], name: str, **saving: Any) -> bytes:
     require_matplotlib()
     import matplotlib
@@ -339,10 +345,10 @@ def _save(draw: Callable[[Figure], None], name: str, **saving: Any) -> bytes:
     # Identifiers of the figures on one page must differ.
     style: Any = {**_STYLE, "svg.hashsalt": f"mosesplug {name}"}
     with matplotlib.rc_context(style):
-        return draw_with_style(draw).render(**saving)
+        return _draw_with_style(draw).render(**saving)
 
 
-def draw_with_style(draw: Callable[[Figure], None]) -> Drawing:
+def _draw_with_style(draw: Callable[[Figure], None]) -> Drawing:
     """Return a matplotlib figure that ``draw`` has drawn on, in the report's style."""
     import matplotlib
 

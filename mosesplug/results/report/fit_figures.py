@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mosesplug.errors import UsageError, suggest
+from mosesplug.errors import UsageError
 from mosesplug.results.report.data import ReportData
-from mosesplug.results.report.figures import FIGURES, draw_with_style, require_matplotlib
+from mosesplug.results.report.figures import FIGURES
 from mosesplug.results.report.palette import BLUE, RED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from mosesplug.results.report.drawing import Drawing
 
 
 @dataclass(frozen=True)
@@ -79,27 +77,3 @@ FIT_FIGURES: Mapping[str, Callable[[Figure, FitData], None]] = MappingProxyType(
     }
 )
 """The figures by name."""
-
-
-def check_fit_figure(name: str) -> None:
-    """Check that a figure exists and can be drawn.
-
-    Raises:
-        UsageError: there is no such figure, or matplotlib is missing.
-    """
-    if name not in FIT_FIGURES:
-        raise UsageError(
-            f"there is no figure {name!r}: there are {', '.join(FIT_FIGURES)}"
-            f"{suggest(name, FIT_FIGURES)}"
-        )
-    require_matplotlib()
-
-
-def draw_fit_figure(name: str, data: FitData) -> Drawing:
-    """Return a figure of matplotlib, which notebooks show as a picture.
-
-    Raises:
-        UsageError: there is no such figure, matplotlib is missing, or there are no data for it.
-    """
-    check_fit_figure(name)
-    return draw_with_style(lambda figure: FIT_FIGURES[name](figure, data))

@@ -23,10 +23,9 @@ from mosesplug.results.report.data import (
     WatchedScores,
 )
 from mosesplug.results.report.document import (
-    render_columns,
     render_document,
-    render_facts,
     render_section,
+    render_terms,
 )
 from mosesplug.results.report.figures import (
     label_score,
@@ -144,7 +143,7 @@ def _render_head(data: ReportData, title: str) -> str:
         f'<p class="note">{count_noun(len(data.iterations), "iteration")}, {escape(data.metric)} '
         f"of the decoder's own translations from {first} to {last} (best {best})</p>",
         *(f'<p class="warning"><b>Warning:</b> {escape(each)}</p>' for each in warnings),
-        render_facts(facts),
+        render_terms(facts, "facts"),
     ]
     return "\n".join(shown)
 
@@ -172,7 +171,7 @@ def _render_iterations(data: ReportData) -> str:
     decoded = f"Of the decoder's own translations of the tuning set{less}."
     meanings = {name: _COLUMNS.get(name, decoded) for name in rows[0]}
     return render_section(
-        "Iterations", "", render_table(rows[0], rows[1:]) + render_columns(meanings)
+        "Iterations", "", render_table(rows[0], rows[1:]) + render_terms(meanings, "columns")
     )
 
 
@@ -250,7 +249,7 @@ def _render_features(data: ReportData) -> str:
     head, *rows = tabulate(FeatureFacts, data.features).plain
     cells = [(*row[:-1], row[-1] or "never varies") for row in rows]
     content = _render_figure("features", data) + render_table(head, cells, left=1)
-    return render_section("Features", note, content + render_columns(_FEATURE_COLUMNS))
+    return render_section("Features", note, content + render_terms(_FEATURE_COLUMNS, "columns"))
 
 
 def _render_sparse(data: ReportData) -> str:
@@ -279,7 +278,7 @@ def _render_lattice(data: ReportData) -> str:
     drawn = _render_figure("lattice", data) if facts.edges else ""
     figures = f'<div class="graph">\n{drawn}{_render_figure("envelope", data)}</div>\n'
     table = render_table(head, rows, left=2)
-    return render_section("Search graph", note, figures + table + render_columns(meanings))
+    return render_section("Search graph", note, figures + table + render_terms(meanings, "columns"))
 
 
 def _render_sentences(heading: str, data: ReportData, sentences: Sequence[SentenceFacts]) -> str:
@@ -299,7 +298,7 @@ def _render_sentence(facts: SentenceFacts) -> str:
 
 
 def _render_configuration(data: ReportData) -> str:
-    return render_section("Configuration", "", render_facts(data.facts))
+    return render_section("Configuration", "", render_terms(data.facts, "facts"))
 
 
 def _render_figure(name: str, data: ReportData) -> str:

@@ -21,8 +21,8 @@ from mosesplug.events import (
     PhaseStarted,
     RunFinished,
 )
+from mosesplug.results.render.run_lines import format_duration
 from mosesplug.results.render.tables import format_blocks
-from mosesplug.results.render.time_left import format_duration
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.summary import IterationFigures, Result
 
