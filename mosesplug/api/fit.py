@@ -551,6 +551,7 @@ def plot_fit(result: OptimizeResult, figure: str) -> Figure:
             quantity=metric.name if quantity == "score" else quantity,
             report=report,
         ),
+        FIT_FIGURES,
     )
 
 
