@@ -11,11 +11,10 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from mosesplug.cli import application
+from mosesplug.cli import table
 from mosesplug.cli.main import main
 from tests.results.runs import REFERENCE, make_run
 
@@ -122,12 +121,14 @@ def store_bytes(directory: Path) -> dict[str, bytes]:
 
 def commands() -> set[str]:
     """All commands of the program, as they are called."""
-    table: Any = application._COMMANDS
-    found = set()
-    for name, entry in table.items():
-        below = getattr(entry, "commands", None)
-        found |= {name} if below is None else {f"{name} {each}" for each in below}
-    return found
+    names = set()
+    for name, entry in table.COMMANDS.items():
+        names |= (
+            {f"{name} {one}" for one in entry.commands}
+            if isinstance(entry, table.Group)
+            else {name}
+        )
+    return names
 
 
 def test_every_command_is_tested() -> None:

@@ -214,7 +214,7 @@ def test_translations_do_not_depend_on_threads(
         (("{graphs}", "--iteration", "1"), "--iteration requires --store"),
         (("{graphs}", "--names", "A"), "--names requires --nbest"),
         (("--nbest", "{lists}", "--beam", "1"), "--beam prunes graphs"),
-        (("{graphs}", "--precision", "0.5"), "require --lattice-mbr"),
+        (("{graphs}", "--precision", "0.5"), "requires --lattice-mbr"),
         (("{graphs}", "--lattice-mbr", "--ratio", "1.5"), "--ratio=1.5: it must be above 0"),
         (("{graphs}", "--scale", "inf"), "--scale=inf"),
         (("{graphs}", "--beam", "inf"), "--beam=inf"),
@@ -314,7 +314,7 @@ def test_bleu_as_the_utility_is_list_mbr(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--metric", "WER", "--list-mbr"), "--metric requires --nbest, and excludes --scores"),
+        (("--metric", "WER", "--list-mbr"), "--metric and --list-mbr exclude each other"),
         (("--metric-settings", "case:false"), "--metric-settings requires --metric"),
         (("--metric", "COMET"), "unknown metric 'COMET'"),
     ],
