@@ -11,16 +11,25 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from mosesplug.candidates import ScoredDerivation
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
-from mosesplug.metrics import Bleu
-from mosesplug.optimizers.batch.mira.hypotheses import ListHypotheses
-from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions, list_learner, run_epochs
+from mosesplug.metrics import Bleu, metric
+from mosesplug.optimizers.batch.mira.hypotheses import ListHypotheses, subtract_features
+from mosesplug.optimizers.batch.mira.kbmira import (
+    KbmiraOptions,
+    MiraLearner,
+    ShardedMiraLearner,
+    list_learner,
+    run_epochs,
+    search_learner,
+)
+from mosesplug.optimizers.lists.shards import WholeLists
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.optimizers.registry import algorithm
 from mosesplug.tuning_set import SparseRows, TuningSet
 from tests.optimizers.batch.mert.test_mert import recorded_problem
-from tests.optimizers.batch.mira.background import background_bleu
+from tests.optimizers.batch.mira.searches import ListSearch, background_bleu, dense_features
 from tests.optimizers.problems import Accuracy, planted, tuning_set
 
 IN_ORDER = KbmiraOptions(epochs=5, shuffle=False)
@@ -68,16 +77,6 @@ def bleu_problem(seed: int, n_sparse: int = 0) -> Problem:
     return Problem(made, Bleu())
 
 
-def dense_features(made: TuningSet) -> NDArray[np.float64]:
-    """All features as one matrix."""
-    features = np.zeros((made.n_hyps, len(made.space)))
-    features[:, : made.space.n_dense] = made.dense
-    if made.sparse is not None:
-        owner = np.repeat(np.arange(made.n_hyps), np.diff(made.sparse.indptr))
-        features[owner, made.space.n_dense + made.sparse.indices] = made.sparse.data
-    return features
-
-
 def plain_mira(
     problem: Problem, start: NDArray[Any], options: KbmiraOptions, active: NDArray[np.bool_]
 ) -> list[tuple[int, float, NDArray[np.float64]]]:
@@ -117,6 +116,19 @@ def plain_mira(
     return epochs
 
 
+def make_learner(
+    where: str, problem: Problem, start: NDArray[Any], options: KbmiraOptions
+) -> MiraLearner | ShardedMiraLearner:
+    """A learner of all weights; one shard learns as without shards."""
+    if where == "graphs":
+        return search_learner(ListSearch(problem.tuning_set), 3, start, options)
+    learner = list_learner(problem, start, options)
+    if where == "lists":
+        return learner
+    shards = WholeLists(problem.tuning_set)
+    return ShardedMiraLearner(shards, problem.metric, learner.settings, learner.state)
+
+
 @pytest.mark.parametrize("n_sparse", [0, 6])
 @pytest.mark.parametrize(
     "options",
@@ -127,16 +139,19 @@ def plain_mira(
         replace(IN_ORDER, step_cap=10.0),
     ],
 )
-def test_follows_the_paper(n_sparse: int, options: KbmiraOptions) -> None:
-    for seed in range(8):
+@pytest.mark.parametrize("where", ["lists", "graphs", "shards"])
+def test_follows_the_paper(where: str, n_sparse: int, options: KbmiraOptions) -> None:
+    for seed in range(8 if where == "lists" else 4):
         problem = bleu_problem(seed, n_sparse)
         start = np.array([0.5, -0.25, 1.0] + [0.125] * n_sparse)
         everything = np.ones(len(start), dtype=np.bool_)
         expected = plain_mira(problem, start, options, everything)
-        learner = list_learner(problem, start, options)
+        learner = make_learner(where, problem, start, options)
         order = np.arange(learner.n_sentences)
         found = list(run_epochs(learner, lambda order=order: order, options.epochs))
         for (updates, loss, weights), epoch in zip(expected, found, strict=True):
+            made = corpus_score(problem, epoch.weights.astype(np.float64))
+            assert epoch.score == pytest.approx(made, rel=1e-5)
             assert epoch.updates == updates
             assert epoch.loss * epoch.sentences == pytest.approx(loss, abs=1e-3)
             np.testing.assert_allclose(epoch.average, weights, atol=1e-4)
@@ -235,6 +250,53 @@ def test_rejects_weights_beyond_single_precision() -> None:
     problem = bleu_problem(6)
     with pytest.raises(OptimizerError, match=r"B_0 is 1e\+20, too large"):
         solve(problem, np.array([1.0, 1e20, 1.0]), IN_ORDER)
+
+
+@pytest.mark.parametrize("active", [None, (True, False, True)])
+def test_the_optimizer_takes_a_search_for_lists(active: tuple[bool, ...] | None) -> None:
+    problem = replace(bleu_problem(2), active=None if active is None else np.array(active))
+    made = problem.tuning_set
+    search = ListSearch(made)
+    nothing = replace(
+        made,
+        offsets=0 * made.offsets,
+        dense=made.dense[:0],
+        stats=made.stats[:0],
+        lengths=made.lengths[:0],
+    )
+    start = np.array([0.5, -0.25, 1.0])
+    options = KbmiraOptions(epochs=3)
+    expected = solve(problem, start, options)
+    found = solve(replace(problem, tuning_set=nothing, source=search), start, options)
+    np.testing.assert_allclose(found.weights, expected.weights, atol=1e-4)
+    assert found.score == pytest.approx(expected.score, rel=1e-6)
+    assert [step["updates"] for step in found.history] == [
+        step["updates"] for step in expected.history
+    ]
+    if active is not None:
+        assert found.weights[1] == -0.25
+
+
+def test_a_search_is_for_bleu() -> None:
+    problem = bleu_problem(2)
+    search = ListSearch(problem.tuning_set)
+    other = replace(problem, metric=metric("TER", ""), source=search)
+    with pytest.raises(OptimizerError, match="by BLEU only, not by TER"):
+        solve(other, np.ones(3), KbmiraOptions())
+
+
+def test_equal_sparse_features_are_omitted() -> None:
+    def hypothesis(**values: float) -> ScoredDerivation:
+        columns = np.array([int(name[1:]) for name in values], dtype=np.int32)
+        array = np.array([*values.values()], np.float32)
+        edges = np.zeros(0, dtype=np.int64)
+        return ScoredDerivation(edges, columns, array, np.zeros(9, np.float32), np.float32(0))
+
+    hope = hypothesis(f0=1.0, f1=2.0, f2=3.0, f4=1e-7)
+    fear = hypothesis(f0=1.0, f2=3.0, f3=5.0, f5=0.0)
+    columns, values = subtract_features(hope, fear, 1)
+    assert columns.tolist() == [0, 1, 3, 4, 5]
+    np.testing.assert_allclose(values, [0.0, 2.0, -5.0, 1e-7, 0.0])
 
 
 def recorded(path: Path) -> tuple[list[tuple[int, float, float]], NDArray[np.float64]]:
