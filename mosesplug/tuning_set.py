@@ -35,6 +35,12 @@ class SparseRows:
     indices: NDArray[np.int32]
     data: NDArray[np.float32]
 
+    @classmethod
+    def empty(cls, n_hyps: int) -> SparseRows:
+        """Return rows without values."""
+        indptr = np.zeros(n_hyps + 1, dtype=np.int64)
+        return cls(indptr, np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32))
+
     def take(self, rows: NDArray[np.int64]) -> SparseRows:
         """Return the given rows, in that order."""
         widths = self.indptr[rows + 1] - self.indptr[rows]

@@ -95,11 +95,7 @@ def convert_features(
     if not np.isfinite(converted).all():
         row, column = np.argwhere(~np.isfinite(converted))[0].tolist()
         raise _not_finite(row, column, columns, values[row, column])
-    empty = SparseRows(
-        np.zeros(len(values) + 1, dtype=np.int64),
-        np.zeros(0, dtype=np.int32),
-        np.zeros(0, dtype=np.float32),
-    )
+    empty = SparseRows.empty(len(values))
     return FeatureArrays(space, converted, empty, np.arange(len(columns)))
 
 

@@ -205,12 +205,8 @@ def _number_rows(values: NDArray[Any], what: str) -> tuple[NDArray[np.int64], tu
 def _read_features(frame: Any, names: Sequence[str], count: int, what: str) -> FeatureArrays:
     """Return columns of numbers as dense features."""
     if not names:
-        none = SparseRows(
-            np.zeros(count + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
-        )
-        return FeatureArrays(
-            FeatureSpace((), ()), np.zeros((count, 0), np.float32), none, np.zeros(0, np.int64)
-        )
+        dense, sparse = np.zeros((count, 0), np.float32), SparseRows.empty(count)
+        return FeatureArrays(FeatureSpace((), ()), dense, sparse, np.zeros(0, np.int64))
     columns = []
     for name in names:
         column = _read(frame, name)

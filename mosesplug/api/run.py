@@ -242,9 +242,7 @@ class Run:
             wanted = range(stored.n_sentences) if sentence is None else [sentence]
             batch = read_hypotheses(stored, wanted, iteration)
             space = stored.space
-        sparse = batch.sparse or SparseRows(
-            np.zeros(len(batch.texts) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
-        )
+        sparse = batch.sparse or SparseRows.empty(len(batch.texts))
         features = FeatureArrays(space, batch.dense, sparse, np.arange(len(space)))
         return NBest.of_block(
             make_block(batch.sentences, batch.texts, features, batch.model_scores)

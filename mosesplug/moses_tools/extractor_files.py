@@ -318,7 +318,7 @@ def find_first_equal_rows(
 
     n = len(merged.dense)
     own = np.zeros((n, 0), dtype=np.int32) if stats is None else np.ascontiguousarray(stats)
-    rows = merged.sparse if sparse else SparseRows(*_no_sparse(n))
+    rows = merged.sparse if sparse else SparseRows.empty(n)
     indices, data, _ = dedupe.sort_sparse(rows.indptr, rows.indices, rows.data)
     # The store compares text and features; here the statistics take the place of the text.
     width = own.itemsize * own.shape[1]
@@ -335,13 +335,6 @@ def find_first_equal_rows(
     hashes = dedupe.hash_rows(compared)
     first, _, _ = dedupe.first_occurrences(compared, hashes, merged.offsets)
     return first
-
-
-def _no_sparse(
-    n: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
-    """Return CSR arrays of ``n`` empty rows."""
-    return np.zeros(n + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
 
 
 def _tuning_set(merged: MergedIterations) -> TuningSet:

@@ -63,9 +63,7 @@ def add_start(files: ExtractorSet, start: WeightFile) -> tuple[TuningSet, NDArra
     if sparse is not None:
         sparse = SparseRows(sparse.indptr, columns[sparse.indices], sparse.data)
     elif names:
-        none = np.empty(0, dtype=np.int32)
-        indptr = np.zeros(tuning_set.n_hyps + 1, dtype=np.int64)
-        sparse = SparseRows(indptr, none, none.astype(np.float32))
+        sparse = SparseRows.empty(tuning_set.n_hyps)
     dense = start.dense or (0.0,) * space.n_dense
     initial = np.array([*dense, *(start.all_sparse.get(name, 0.0) for name in names)])
     return replace(tuning_set, space=FeatureSpace(space.groups, names), sparse=sparse), initial
