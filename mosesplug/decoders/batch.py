@@ -60,7 +60,6 @@ class BatchDecoder(Protocol):
 
         Args:
             sentences: distinct sentence ids and their texts, in any order.
-            weights: to decode with.
 
         Returns:
             One list per sentence, in the same order, with its ids in ``sentence_ids``. A sentence

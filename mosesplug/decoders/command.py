@@ -91,7 +91,6 @@ class DecoderCommand(Description):
             weights: file with the weights.
             input_file: file with the source sentences.
             nbest_file, nbest: file and length of the n-best lists.
-            iteration: from 1.
         """
         values = {
             "weights": str(weights),

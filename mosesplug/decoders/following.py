@@ -29,7 +29,6 @@ def follow_list(
     """Follow a list that will be written to ``path``, until the block ends.
 
     Args:
-        path: the list.
         packed: its archive, which is written if ``ListFollower.finish`` is called.
         groups: name and width of each dense feature.
     """

@@ -40,9 +40,7 @@ def add_forced_derivations(
 
     Args:
         run: runs a command whose files are called ``runN.NAME...``.
-        program: the decoder.
         task: of the decoding without constraints, with the references.
-        iteration: from 1.
         weights, sparse_weights: as for ``MosesDecoder.nbest``.
 
     Raises:

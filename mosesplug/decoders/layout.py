@@ -18,7 +18,6 @@ def choose_layout(
     """Return the ``names`` and ``dense`` that ``formats.nbest`` needs to read a list.
 
     Args:
-        line: the first line of the list.
         groups: name and width of each dense feature, in order.
 
     Returns:
@@ -36,7 +35,6 @@ def arrange_groups(block: NBestList, groups: tuple[tuple[str, int], ...]) -> NBe
     """Return lists with dense features in another order, if they are the same ones.
 
     Args:
-        block: the lists.
         groups: name and width of each dense feature.
 
     Returns:

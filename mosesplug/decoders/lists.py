@@ -115,7 +115,6 @@ def read_decoded(path: Path, groups: tuple[tuple[str, int], ...]) -> Iterator[NB
     The list may have any format that can hold these features.
 
     Args:
-        path: the list.
         groups: the dense features. A list without labels has their values in this order; one that
             names every value, as Joshua and cdec do, or that has underscores in the names of dense
             features, may have them in any order.
@@ -218,7 +217,6 @@ def check_blocks(
         blocks: the list as it is read.
         lists: the source of the blocks, for messages.
         groups: dense groups that the decoder announced, in order.
-        n_sentences: sentences of the input.
         watch: called with a note about sentences without a list.
 
     Raises:

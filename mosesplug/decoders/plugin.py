@@ -60,7 +60,6 @@ class PluginDecoder(Protocol):
 
         Args:
             sentences: source sentences, without line ends.
-            weights: to decode with.
             nbest: most hypotheses of a sentence.
         """
 

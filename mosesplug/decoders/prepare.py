@@ -39,7 +39,6 @@ def prepare_config(
     Args:
         config: the configuration that the run started with.
         files: where the filtered model goes.
-        watch: receives the commands.
         filtering: filter the model first, or None.
         cache: words of the command that copies the model, or None.
         queue: runs the commands; None for this machine.

@@ -352,7 +352,6 @@ def _run_decoder(
     Args:
         task: what it decodes.
         command, directory, timeout, signs: as for ``run_command``.
-        iteration: from 1.
         follower: reads the list as it grows, or None.
         prefix: of the files with its output.
         count: the number of sentences that are done, from the lines of its standard output.

@@ -119,7 +119,6 @@ class ServerDecoder(BatchDecoder):
 
         Args:
             decoder: how to call the program.
-            config: the ``moses.ini`` to decode with.
             directory: the servers' current directory, for their files ``<prefix><n>.*``.
             nbest: length of the n-best lists.
             workers: number of servers that share a mini-batch.

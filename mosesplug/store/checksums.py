@@ -63,11 +63,7 @@ def put_checksums(
     """Store checksums of an iteration's records in the transaction that writes them.
 
     Args:
-        transaction: the write transaction.
-        environment: the store's environment.
-        iteration: the iteration of the records.
         area: their database; statistics must be of one kind.
-        records: keys and values.
     """
     kind = int.from_bytes(next(iter(records), b"")[:4]) if area == "statistics" else 0
     sums = {_number(area, key): zlib.crc32(value) for key, value in records.items()}
@@ -127,11 +123,7 @@ def compare_record(
     """Compare a record with its checksum, if it has one and this was not done before.
 
     Args:
-        transaction: the read transaction.
-        environment: the store's environment.
         place: database and kind of statistics of the record.
-        iteration: its iteration.
-        sentence: its sentence.
         value: its bytes, or None if there is none.
 
     Raises:
@@ -168,9 +160,6 @@ def check_iteration(
     """Compare every record of an iteration with its checksum.
 
     Args:
-        transaction: the read transaction.
-        environment: the store's environment.
-        iteration: the iteration to check.
         n_kinds: number of kinds of statistics in the store.
     """
     try:

@@ -89,8 +89,6 @@ class HashIndex:
         """Return the iterations before ``end`` whose records may have one of these hashes.
 
         Args:
-            transaction: a transaction of the store.
-            sentence: the sentence.
             hashes: uint64, of its list.
             end: the iteration of the list.
         """
@@ -136,11 +134,9 @@ def prepare_index(
     """Return the index of the finished iterations; write the runs that are missing.
 
     Args:
-        environment: the store's environment, open for writing.
         index: the index of an earlier call, or an empty one; not one of iterations that were
             dropped since.
         n_finished: number of finished iterations.
-        n_sentences: sentences of the input.
 
     Raises:
         StoreError, StoreFull: as ``Environment.write``.

@@ -31,8 +31,6 @@ class Reader:
     """Records of a read transaction; their arrays are valid until it ends.
 
     Args:
-        transaction: the read transaction.
-        environment: the store's environment.
         compare: whether to compare records with their checksums when they are first read.
     """
 

@@ -146,8 +146,6 @@ def load_state(
     """Read the state of a store.
 
     Args:
-        transaction: the transaction to read in.
-        environment: the store's environment.
         known: an earlier state, of which at most the last finished iteration has changed since:
             those before it are not read again, which would take longer with every iteration.
         compare: whether to compare what it reads with checksums.
@@ -313,11 +311,8 @@ def put_meta(
     """Store values in ``meta``, and the schema version that the store now needs.
 
     Args:
-        transaction: the write transaction.
-        environment: the store's environment.
         graphs: whether search graphs will be stored.
         doubles: whether statistics will be float64.
-        values: the values by name.
     """
     meta = environment["meta"]
     stored = decode_value(transaction.get(b"schema", encode_value(0), db=meta))

@@ -295,7 +295,6 @@ def ingest_blocks(
     """Ingest all blocks.
 
     Args:
-        environment: the store's environment.
         ingest: the iteration.
         blocks: its lists.
         most_bytes: records are stored whenever they have so many bytes; None: not here.

@@ -85,11 +85,7 @@ class HeldOutScorer:
     def evaluate(
         self, iteration: int, updates: int, weights: Weights, before: Sequence[Evaluation]
     ) -> Evaluation:
-        """Score weights on the held-out set.
-
-        Args:
-            iteration: the iteration, from 1.
-        """
+        """Score weights on the held-out set."""
         self.watch(PhaseStarted(iteration, "judge"))
         score = self.score(weights)
         best = find_best(before)
@@ -104,7 +100,6 @@ class HeldOutScorer:
         """Score the weights of an iteration.
 
         Args:
-            iteration: from 1.
             start: the weights of its decoding; scored, too, if nothing was scored before,
                 because they may stay the best.
         """

@@ -138,7 +138,6 @@ def share_handle(path: Path, *, writable: bool, open_new: Callable[[], Handle]) 
     """Return the open handle of a file of data for one more reader, or a new one.
 
     Args:
-        path: the file.
         writable: whether the user writes; writers do not share.
         open_new: opens the environment.
 

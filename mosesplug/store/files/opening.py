@@ -56,7 +56,6 @@ def open_files(path: Path, *, writable: bool, map_size: int) -> tuple[Any, bool]
     without it, unless a writer is at work.
 
     Args:
-        path: the directory.
         writable: whether to write.
         map_size: address space in bytes; less is taken if there is not so much.
 

@@ -136,7 +136,6 @@ def write_decoding_config(
 
     Args:
         config: the ``moses.ini``, or file of weights, that the run started with.
-        iteration: from 1.
         weights: the weights of the iteration, before the first are normalized.
         decoded: the weights for the decoder, also for decoders that read a file of weights.
         score: the score of the weights, or None if it is unknown.
