@@ -15,6 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.errors import FormatError
+from formats.extractor.data import SparseColumns, write_features, write_scores
+from formats.text import write_atomic
+from formats.weights.files import InitOpt, format_dense, format_init_opt
 from mosesplug.decoders.layout import arrange_groups
 from mosesplug.decoders.lists import check_blocks, read_decoded, reuse_decoding
 from mosesplug.decoders.protocol import DecodedInput
@@ -40,10 +43,9 @@ from mosesplug.tuning.online.state import (
 from mosesplug.tuning.parallel.optimize import optimize_sharded
 from mosesplug.tuning.weights import Weights, parse_ranges, to_model_weights
 from mosesplug.tuning.workdir.iteration_files import (
-    write_decoding_config,
-    write_extractor_files,
+    weights_path,
+    write_config,
     write_finished_step,
-    write_init_opt,
     write_optimizer_files,
     write_sparse_weights,
     write_weights,
@@ -97,20 +99,34 @@ def finish_iteration(context: Context, judge: HeldOutScorer | None) -> None:
 def write_decoding_files(
     context: Context, iteration: int, weights: Weights, optimum: float | None
 ) -> None:
-    """Write the files with the weights that an iteration is decoded with."""
-    workspace, decoded = context.workspace, decoded_weights(context, iteration, weights)
+    """Write ``runN.dense``, ``runN.moses.ini`` or another file of weights, and sparse weights.
+
+    Args:
+        context: the run.
+        iteration: that is decoded with the weights.
+        weights: of the iteration, before the first are normalized.
+        optimum: the score of the weights, or None if it is unknown.
+    """
+    configuration, workspace = context.configuration, context.workspace
+    decoded = decoded_weights(context, iteration, weights)
     if iteration == 1 and weights.sparse:
         write_sparse_weights(workspace, 1, decoded)
-    write_decoding_config(
-        context.configuration,
-        workspace,
+    reads_file = configuration.decoding.decoder.reads_weight_file
+    # Moses takes the starting weights of sparse features from its own moses.ini.
+    names_sparse = weights.sparse and (iteration > 1 or reads_file)
+    write_config(
+        configuration,
         context.config,
+        weights_path(configuration, workspace, iteration),
         context.show,
+        decoded if reads_file else weights,
+        workspace.run(iteration, "sparse-weights") if names_sparse else None,
         iteration,
-        weights,
-        decoded,
         optimum,
     )
+    pairs = zip(context.show.names, weights.dense, strict=True)
+    dense = format_dense(((name, (weight,)) for name, weight in pairs), one_value_a_line=True)
+    write_atomic(workspace.run(iteration, "dense"), dense)
 
 
 def decode_input(context: Context, iteration: int, weights: Weights, *, skip: bool) -> DecodedInput:
@@ -187,7 +203,8 @@ def optimize_weights(context: Context, current: IterationRecord) -> IterationRes
     release_memory()
     space = given.tuning_set.space
     minima, maxima = (box[: space.n_dense].tolist() for box in given.box)
-    write_init_opt(context.workspace, iteration, weights, minima, maxima)
+    box = InitOpt(weights.dense, tuple(minima), tuple(maxima))
+    write_atomic(context.workspace.run(iteration, "init.opt"), format_init_opt(box))
     if context.configuration.keep_extractor_files:
         _write_extractor_files(context, iteration)
 
@@ -314,7 +331,14 @@ def _write_extractor_files(context: Context, iteration: int) -> None:
         if number < iteration and workspace.run(number, "features.dat").is_file():
             continue
         lists = context.store.tuning_set(number, metric=metric, references=context.references)
-        write_extractor_files(workspace, number, lists, metric.name)
+        sparse = None
+        if (rows := lists.sparse) is not None:
+            sparse = SparseColumns(lists.space.sparse, rows.indptr, rows.indices, rows.data)
+        names = lists.space.names[: lists.space.n_dense]
+        ids, offsets = lists.sentence_ids, lists.offsets
+        path = workspace.run(number, "features.dat")
+        write_features(path, names, ids, offsets, lists.dense, sparse)
+        write_scores(workspace.run(number, "scores.dat"), metric.name, ids, offsets, lists.stats)
 
 
 def _active(names: tuple[str, ...] | None, space: FeatureSpace) -> NDArray[np.bool_] | None:

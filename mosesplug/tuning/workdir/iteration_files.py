@@ -12,21 +12,16 @@ import math
 import re
 import shlex
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from formats.errors import FormatError
-from formats.extractor.data import SparseColumns, write_features, write_scores
 from formats.moses.decoder_flags import decoder_flags
 from formats.moses.ini import read_moses_ini, with_weights
 from formats.text import read_bytes, write_atomic
 from formats.weights.any_format import WeightFile, read_weights
 from formats.weights.files import (
-    InitOpt,
     ShowWeights,
-    format_dense,
-    format_init_opt,
     format_sparse,
     format_weight,
     format_weights_txt,
@@ -39,7 +34,6 @@ from mosesplug.errors import DataError
 from mosesplug.settings.configuration import Configuration
 from mosesplug.tuning.weights import Weights, to_model_weights
 from mosesplug.tuning.workdir.workspace import Workspace
-from mosesplug.tuning_set import TuningSet
 
 _NOT_USED = b"not used"
 _DENSE_NAME = re.compile(r"F[0-9]{1,4}")
@@ -122,36 +116,6 @@ def read_finished_step(workspace: Workspace) -> int:
         ) from error
 
 
-def write_decoding_config(
-    configuration: Configuration,
-    workspace: Workspace,
-    config: Path,
-    show: ShowWeights,
-    iteration: int,
-    weights: Weights,
-    decoded: Weights,
-    score: float | None,
-) -> None:
-    """Write ``runN.dense``, and ``runN.moses.ini`` or another file of weights.
-
-    Args:
-        config: the ``moses.ini``, or file of weights, that the run started with.
-        weights: the weights of the iteration, before the first are normalized.
-        decoded: the weights for the decoder, also for decoders that read a file of weights.
-        score: the score of the weights, or None if it is unknown.
-    """
-    reads_file = configuration.decoding.decoder.reads_weight_file
-    sparse = None
-    if weights.sparse and (iteration > 1 or reads_file):
-        sparse = workspace.run(iteration, "sparse-weights")
-    values = decoded if reads_file else weights
-    target = weights_path(configuration, workspace, iteration)
-    write_config(configuration, config, target, show, values, sparse, iteration, score)
-    pairs = zip(show.names, weights.dense, strict=True)
-    dense = format_dense(((name, (weight,)) for name, weight in pairs), one_value_a_line=True)
-    write_atomic(workspace.run(iteration, "dense"), dense)
-
-
 def writes_moses_ini(configuration: Configuration) -> bool:
     """Return whether the run writes its weights into copies of a ``moses.ini``."""
     return configuration.decoding.decoder.weights_format == "moses"
@@ -224,18 +188,6 @@ def _header(
     )
 
 
-def write_init_opt(
-    workspace: Workspace,
-    iteration: int,
-    weights: Weights,
-    minima: Sequence[float],
-    maxima: Sequence[float],
-) -> None:
-    """Write ``runN.init.opt``: starting weights, and the box of random restarts."""
-    init = InitOpt(weights.dense, tuple(minima), tuple(maxima))
-    write_atomic(workspace.run(iteration, "init.opt"), format_init_opt(init))
-
-
 def write_weights(workspace: Workspace, iteration: int, weights: Weights) -> None:
     """Write ``runN.weights.txt``, and the ``sparse-weights`` of the next iteration."""
     text = format_weights_txt(weights.dense, digits=None)
@@ -248,31 +200,6 @@ def write_sparse_weights(workspace: Workspace, iteration: int, weights: Weights)
     """Write ``runN.sparse-weights``, which the decoder reads in that iteration."""
     path = workspace.run(iteration, "sparse-weights")
     write_atomic(path, format_sparse(weights.sparse))
-
-
-def write_extractor_files(
-    workspace: Workspace, iteration: int, lists: TuningSet, metric: str
-) -> None:
-    """``runN.features.dat`` and ``runN.scores.dat``, as Moses' extractor makes them."""
-    sparse = None
-    if lists.sparse is not None:
-        rows = lists.sparse
-        sparse = SparseColumns(lists.space.sparse, rows.indptr, rows.indices, rows.data)
-    write_features(
-        workspace.run(iteration, "features.dat"),
-        lists.space.names[: lists.space.n_dense],
-        lists.sentence_ids,
-        lists.offsets,
-        lists.dense,
-        sparse,
-    )
-    write_scores(
-        workspace.run(iteration, "scores.dat"),
-        metric,
-        lists.sentence_ids,
-        lists.offsets,
-        lists.stats,
-    )
 
 
 def write_optimizer_files(
