@@ -84,11 +84,6 @@ class BenchmarkTask:
         """Number of held-out sentences."""
         return 0 if self.held_out is None else self.held_out.tuning_set.n_sentences
 
-    def scores(self, weights: NDArray[np.float64]) -> tuple[float, float | None]:
-        """Return the scores on the sentences to learn from and on the held-out ones."""
-        held_out = None if self.held_out is None else corpus_score(self.held_out, weights)
-        return corpus_score(self.problem, weights), held_out
-
     def learn(self, optimizer: Optimizer, seed: int) -> NDArray[np.float64]:
         """Return the weights that an optimizer learns, decoding by decoding, as in a run."""
         space, weights = self.problem.tuning_set.space, self.start

@@ -110,7 +110,7 @@ class ForestDecoder(BatchDecoder):
     """
 
     def __init__(self, recipe: ForestRecipe) -> None:
-        self._recipe = recipe
+        self.recipe = recipe
         self._features = GraphFeatures(FeatureSpace(()), recipe.fixed_weights)
         self._store: NBestStore | None = None
         self._graphs: StoredGraphs | None = None
@@ -118,8 +118,8 @@ class ForestDecoder(BatchDecoder):
     def _open_graphs(self) -> AbstractContextManager[StoredGraphs]:
         """Return the graphs, open during a mini-batch."""
         if self._store is None:
-            self._store = open_shared_store(self._recipe.store)  # shared while it is referenced
-        if self._recipe.is_growing:
+            self._store = open_shared_store(self.recipe.store)  # shared while it is referenced
+        if self.recipe.is_growing:
             return self._store.graphs(unfinished=True)
         if self._graphs is None:
             self._graphs = self._store.graphs()
@@ -133,7 +133,7 @@ class ForestDecoder(BatchDecoder):
         Raises:
             DecoderError: a graph cannot be searched, or the weights are for other features.
         """
-        recipe = self._recipe
+        recipe = self.recipe
         with self._open_graphs() as graphs:
             if self._features.space != graphs.space:
                 self._features = GraphFeatures(graphs.space, recipe.fixed_weights)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from formats.nbest.files import format_list
 from formats.text import atomic_write, read_lines
@@ -33,18 +34,12 @@ from mosesplug.tuning.graphs.files import DecodedText, import_graphs
 from mosesplug.tuning.workdir.workspace import Workspace
 
 
-@dataclass(frozen=True)
-class Forest:
-    """The opened search graphs of a text.
+class Forest(NamedTuple):
+    """The opened search graphs of a text, and features in the order of their lists.
 
-    Attributes:
-        recipe: the recipe of more such decoders.
-        decoder: makes n-best lists of them.
-        show: features and starting weights, in the order of the lists.
-        version: identifies the place and the content of the graphs.
+    ``version`` identifies the place and the content of the graphs.
     """
 
-    recipe: ForestRecipe
     decoder: ForestDecoder
     show: ShowWeights
     version: str
@@ -84,7 +79,7 @@ def open_forest(
     recipe = ForestRecipe(store, features.fixed_weights, nbest, str(place), threads)
     counts = [str(record.n_graphs) for record in opened.iterations()]
     version = f"{place}, {'+'.join(counts)} {opened.fingerprints.get('graphs', '')}".rstrip()
-    return Forest(recipe, ForestDecoder(recipe), show, version)
+    return Forest(ForestDecoder(recipe), show, version)
 
 
 _AT_ONCE = 64
@@ -173,7 +168,7 @@ def use_own_graphs(
         configuration.optimization.threads,
         is_growing=True,
     )
-    forest = Forest(recipe, ForestDecoder(recipe), decoder.features, "the run's own")
+    forest = Forest(ForestDecoder(recipe), decoder.features, "the run's own")
     return GraphDecoder(decoder.features, task, forest, decoder)
 
 
@@ -237,7 +232,7 @@ class GraphDecoder(Decoder):
 
     def recipe(self, served: BatchDecoder, workers: int) -> ForestRecipe:
         """Return how to make more decoders of mini-batches. They share the threads."""
-        return self.forest.recipe.shared_among(workers)
+        return self.forest.decoder.recipe.shared_among(workers)
 
     def close(self) -> None:
         """Close the graphs."""
