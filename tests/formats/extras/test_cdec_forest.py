@@ -176,11 +176,6 @@ def test_line_of_broken_json(tmp_path: Path) -> None:
     assert raised.value.line == 2
 
 
-def test_a_target_graph_is_parsed_by_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("formats.graphs.hypergraph_reader._rest_by_line")
-    assert len(derivations(read_target_graph(DATA / "tiny.target"))) == 5
-
-
 def test_arrays_of_a_target_graph() -> None:
     graph = read_target_graph(DATA / "tiny.target")
     assert graph.names == ("P", "L")
