@@ -43,8 +43,14 @@ from mosesplug.learning.lists.blocks import names_values, read_file_blocks
 from mosesplug.learning.lists.transforming import pair_transformed
 from mosesplug.metrics import Metric, metric
 from mosesplug.metrics.linear_bleu import LinearBleu
-from mosesplug.results.choices.mbr import check_utility, pairwise_scores, rank_by_risk
-from mosesplug.results.choices.rerank import choose_least_risk, rank_sentences, score_again
+from mosesplug.results.choices.mbr import (
+    check_utility,
+    choose_least_risk,
+    pairwise_scores,
+    rank_by_risk,
+    rank_sentences,
+    score_again,
+)
 from mosesplug.results.weights.sources import read_weights_of
 from mosesplug.settings.lengths import LengthRange
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings

@@ -6,11 +6,16 @@ of language generation systems"), here for several references and several runs o
 
 from __future__ import annotations
 
-from mosesplug.results.analysis.analysis import SystemAnalysis, analyze_systems
+from mosesplug.results.analysis.analysis import (
+    SystemAnalysis,
+    analyze_systems,
+    measure_metric,
+    read_source,
+    read_systems,
+)
 from mosesplug.results.analysis.examples import Example
 from mosesplug.results.analysis.ngrams import NgramDifference
 from mosesplug.results.analysis.sentences import SentenceBucket, SystemStatistics
-from mosesplug.results.analysis.systems import measure_metric, read_source, read_systems
 from mosesplug.results.analysis.words import WordAccuracy
 
 __all__ = [

@@ -8,8 +8,8 @@ that were held out, and tests of the differences show what a gain is worth.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -21,13 +21,8 @@ from mosesplug.learning.optimize import OptimizeResult
 from mosesplug.learning.watched import WatchedMetric
 from mosesplug.metrics import Metric
 from mosesplug.metrics.error_rates import display_difference, is_error_rate
+from mosesplug.optimizers import Problem
 from mosesplug.results.render.record import Change, Score, Shown, Text
-from mosesplug.results.scores.scored_sentences import (
-    ScoredSentences,
-    find_held_out,
-    find_learned,
-    has_lists,
-)
 from mosesplug.results.scores.significance import approximate_randomization, paired_bootstrap
 
 GainData = Literal["learned from", "held out", "folds"]
@@ -236,3 +231,68 @@ def find_gaming(gains: Sequence[Gain]) -> str | None:
         f"{last.objective.end:.4f}), but every other metric gets worse: {worse}. The weights may "
         f"exploit {last.objective.metric}; optimize a sum of metrics, or trust the starting weights"
     )
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredSentences:
+    """Some sentences of lists.
+
+    Attributes:
+        positions: int64, the positions of the sentences in the lists; all have hypotheses.
+        metrics: the objective, then the metrics that are only reported, with their statistics.
+        rescore: returns a problem with features divided for a length exponent.
+    """
+
+    problem: Problem
+    positions: NDArray[np.int64]
+    metrics: tuple[WatchedMetric, ...]
+    rescore: Callable[[Problem, float | None], Problem]
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def take(self, positions: NDArray[np.int64]) -> ScoredSentences:
+        """Return other sentences of the same lists."""
+        return replace(self, positions=positions)
+
+    def divide(self, exponent: float | None) -> ScoredSentences:
+        """Return the same sentences with features divided for a length exponent."""
+        return replace(self, problem=self.rescore(self.problem, exponent))
+
+    def choose(self, weights: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the row of the 1-best of each sentence, int64 ``[n_sentences]``."""
+        lists = self.problem.tuning_set
+        filled = np.flatnonzero(np.diff(lists.offsets))
+        return lists.first_best(weights)[np.searchsorted(filled, self.positions)]
+
+
+def has_lists(result: OptimizeResult) -> bool:
+    """Return whether weights were learned from n-best lists, not from search graphs."""
+    return "lists" in result.data.problem.candidates.answers
+
+
+def find_learned(result: OptimizeResult) -> ScoredSentences:
+    """Return the sentences that weights were learned from."""
+    data = result.data
+    objective = WatchedMetric(data.problem.metric, data.problem.tuning_set.stats)
+    metrics = (objective, *data.watched_metrics)
+    return ScoredSentences(data.problem, result.learning.learned_sentences, metrics, data.rescore)
+
+
+def find_held_out(result: OptimizeResult) -> ScoredSentences | None:
+    """Return the held-out sentences, or None without any.
+
+    They are a share of the lists, or other lists.
+    """
+    learned = result.learning
+    if len(learned.held_out_sentences):
+        return find_learned(result).take(learned.held_out_sentences)
+    if result.held_out is None:
+        return None
+    problem = result.held_out.problem
+    positions = np.flatnonzero(np.diff(problem.tuning_set.offsets)).astype(np.int64)
+    metrics = (
+        WatchedMetric(problem.metric, problem.tuning_set.stats),
+        *result.held_out.watched_metrics,
+    )
+    return ScoredSentences(problem, positions, metrics, result.data.rescore)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mosesplug.learning.optimize import OptimizeResult
 from mosesplug.metrics.error_rates import is_error_rate
-from mosesplug.results.scores.scored_sentences import (
+from mosesplug.results.scores.gains import (
     ScoredSentences,
     find_held_out,
     find_learned,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from mosesplug.cli.shared.drawing import draw_table
+from mosesplug.cli.shared.tables import draw_table
 from mosesplug.results.render.tables import Cell
 
 SCORES = ("metric", "system", "score", "95 % interval", "difference", "p(AR)")
