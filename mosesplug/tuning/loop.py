@@ -33,7 +33,7 @@ from mosesplug.tuning.iteration import (
     write_decoding_files,
     write_result_files,
 )
-from mosesplug.tuning.online.run import open_online_run, run_online_iteration
+from mosesplug.tuning.online.run import open_online_run
 from mosesplug.tuning.online.state import forget_earlier_states
 from mosesplug.tuning.resume import EarlierRun, check_earlier_run
 from mosesplug.tuning.setup import check_outputs, prepare_run
@@ -209,8 +209,8 @@ def _run_online(context: Context, judge: HeldOutScorer | None) -> None:
     with ExitStack() as compiling:
         # Starting servers and decoding the first epoch take time, too.
         compiling.enter_context(compile_while_decoding(context, finish_run))
-        with open_online_run(context, judge) as run:
+        with open_online_run(context, judge) as run_iteration:
             while not find_reason_to_stop(context):
                 make_graphs(context)
-                run_online_iteration(run)
+                run_iteration()
                 compiling.close()

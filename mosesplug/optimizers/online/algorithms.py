@@ -147,7 +147,7 @@ def optimize_online(
             for epoch in count(before + 1):
                 old = learner.weights_before(state, plan.active)
                 report = run_epoch(learner, state, source, plan, epoch)
-                state, facts = report.state, dict(report.means)
+                state, facts = report.state, dict(report.tally.means)
                 if learner.line_search:
                     state, facts["rho"] = _search_line(problem, learner, old, state)
                 weights = mean_weights(learner, state)

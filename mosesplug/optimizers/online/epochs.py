@@ -131,16 +131,6 @@ class EpochReport:
         """Number of batches applied to the states in all epochs."""
         return sum(state.updates for state in self.states)
 
-    @property
-    def means(self) -> dict[str, float]:
-        """The learner's reports, means over the batches."""
-        return self.tally.means
-
-    @property
-    def totals(self) -> NDArray[np.float64]:
-        """Summed statistics of the first hypothesis of each list."""
-        return self.tally.totals
-
 
 @dataclass(frozen=True)
 class StoredSource:

@@ -272,12 +272,12 @@ def make_result(
     facts: Mapping[str, float] | None = None,
 ) -> IterationResult:
     """Return what every epoch records; ``facts`` are further values for the curve."""
-    score = float(epoch.context.configuration.metric.score(report.totals))
+    score = float(epoch.context.configuration.metric.score(report.tally.totals))
     weights = name_weights(space, vector, epoch.record.weights)
     point = {
         "epoch": epoch.iteration,
         "score": score,
-        **report.means,
+        **report.tally.means,
         **(facts or {}),
         **weight_facts(vector),
         "updates": report.updates,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -37,24 +37,13 @@ from mosesplug.tuning.workdir.records import (
 )
 
 
-@dataclass(frozen=True)
-class OnlineRun:
-    """What all iterations share.
-
-    Attributes:
-        workers: one decoder, several that work at once, or shards.
-        scorer: the scorer of the held-out set, or None.
-    """
-
-    context: Context
-    texts: Sequence[bytes]
-    workers: BatchDecoder | DecodingWorkers | ShardWorkers
-    scorer: HeldOutScorer | None
-
-
 @contextmanager
-def open_online_run(context: Context, scorer: HeldOutScorer | None) -> Iterator[OnlineRun]:
+def open_online_run(context: Context, scorer: HeldOutScorer | None) -> Iterator[Callable[[], None]]:
     """Start the decoders and workers of an online run; they end with the block.
+
+    Returns:
+        A function that finishes the interrupted iteration, or runs the next one; see
+        ``_run_iteration``.
 
     Raises:
         UsageError: a server is requested, and this decoder cannot be one.
@@ -82,10 +71,15 @@ def open_online_run(context: Context, scorer: HeldOutScorer | None) -> Iterator[
                     open_executor(sharding.workers, sharding.shards, sharding.scheduler)
                 )
                 workers = ShardWorkers(sharding, parts, executor, recipe)
-        yield OnlineRun(context, texts, workers, scorer)
+        yield partial(_run_iteration, context, texts, workers, scorer)
 
 
-def run_online_iteration(run: OnlineRun) -> None:
+def _run_iteration(
+    context: Context,
+    texts: Sequence[bytes],
+    workers: BatchDecoder | DecodingWorkers | ShardWorkers,
+    scorer: HeldOutScorer | None,
+) -> None:
     """Finish the interrupted iteration, or run the next one.
 
     Raises:
@@ -93,8 +87,8 @@ def run_online_iteration(run: OnlineRun) -> None:
         OptimizerError: the weights are no longer usable.
         DataError: workers died; or a check failed, and ``strict`` is set.
     """
-    context, store = run.context, run.context.store
-    shards = len(run.workers.parts) if isinstance(run.workers, ShardWorkers) else None
+    store = context.store
+    shards = len(workers.parts) if isinstance(workers, ShardWorkers) else None
     if shards is not None:
         _drop_unsharded_epoch(context)
     records = store.iterations()
@@ -110,13 +104,11 @@ def run_online_iteration(run: OnlineRun) -> None:
     record = IterationStart(weights, context.seed, context.settings, (), 0.0)
     before = read_evaluations(done)
     learner, states, numbering = start_epoch(context, weights, last, shards)
-    epoch = Epoch(
-        context, run.texts, run.scorer, iteration, record, learner, states, numbering, before
-    )
-    if isinstance(run.workers, ShardWorkers):
-        result = run_shards(epoch, run.workers, last)
+    epoch = Epoch(context, texts, scorer, iteration, record, learner, states, numbering, before)
+    if isinstance(workers, ShardWorkers):
+        result = run_shards(epoch, workers, last)
     else:
-        result = run_batches(epoch, run.workers, current, last)
+        result = run_batches(epoch, workers, current, last)
     store.record_result(iteration, result.as_record())
     forget_earlier_states(store)
     write_result_files(context, iteration, result)

@@ -208,7 +208,7 @@ def _run_sharded_epochs(run: _Run) -> Iterator[EpochOutcome]:
             old=weights,
         )
         states, weights = list(report.states), mix.weights
-        facts = {**report.means, "rho": mix.rho, "updates": report.updates}
+        facts = {**report.tally.means, "rho": mix.rho, "updates": report.updates}
         if run.optimizer.online.averaging == "all":
             mean = mean + (weights - mean) / number
             kept = keep_zeros(learner, mean, weights)
@@ -241,6 +241,6 @@ def _run_stale_epochs(run: _Run) -> Iterator[EpochOutcome]:
         state = report.state
         weights = mean_weights(learner, state)
         require_finite_weights(weights, run.optimizer.name, epoch)
-        facts = {**report.means, "updates": report.updates, **weight_facts(weights)}
+        facts = {**report.tally.means, "updates": report.updates, **weight_facts(weights)}
         score = corpus_score(run.problem, weights)
         yield EpochOutcome(weights, score, facts, (state,))

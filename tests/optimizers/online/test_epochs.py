@@ -114,8 +114,11 @@ def test_tally_of_first_hypotheses_and_reports() -> None:
     result = run_epoch(
         learner, learner.init(np.ones(5)), StoredSource(made), plan_of(5), 1, on_batch=done.append
     )
-    np.testing.assert_array_equal(result.totals, made.stats[made.offsets[:-1]].sum(axis=0))
-    assert result.means == {"loss": 2.0, "violations": 6.0}  # a mean and a sum of three batches
+    np.testing.assert_array_equal(result.tally.totals, made.stats[made.offsets[:-1]].sum(axis=0))
+    assert result.tally.means == {
+        "loss": 2.0,
+        "violations": 6.0,
+    }  # a mean and a sum of three batches
     assert [(each.place, each.of, each.tally.batches) for each in done] == [
         (0, 3, 1),
         (1, 3, 2),

@@ -94,7 +94,7 @@ def test_each_batch_is_decoded_with_the_weights_after_the_last(toy: Toy, log: Lo
     texts = [[float(w) for w in text.split() if not w.endswith("=")] for text in overwrites]
     assert texts == [vector.tolist() for vector in seen]
     assert list(result.weights.dense) == mean_weights(learner, epoch.state).tolist()
-    score = float(configuration.metric.score(epoch.totals))
+    score = float(configuration.metric.score(epoch.tally.totals))
     assert record.first_best_score == pytest.approx(score)
     assert result.iterations[0].curve[0]["score"] == pytest.approx(score)
 

@@ -173,7 +173,7 @@ class _Fatal:
 
 
 def same(one: EpochReport, two: EpochReport) -> bool:
-    return one.means == two.means and all(
+    return one.tally.means == two.tally.means and all(
         vector.tobytes() == two.state.vectors[name].tobytes()
         for name, vector in one.state.vectors.items()
     )

@@ -200,7 +200,7 @@ def test_processes_give_the_weights_of_threads(others: Executor, tmp_path: Path)
         here = learn_in_shards(executor, optimizer, states, inside, plan(problem), 1)
     there = learn_in_shards(others, optimizer, states, outside, plan(problem), 1)
     for one, two in zip(here, there, strict=True):
-        assert one.totals.tobytes() == two.totals.tobytes()
+        assert one.tally.totals.tobytes() == two.tally.totals.tobytes()
         for name, vector in one.state.vectors.items():
             assert vector.tobytes() == two.state.vectors[name].tobytes()
 

@@ -112,7 +112,7 @@ def same(one: EpochReport, two: EpochReport) -> bool:
         array.tobytes() == two.state.memory[name].tobytes()
         for name, array in one.state.memory.items()
     )
-    return vectors and memory and one.means == two.means
+    return vectors and memory and one.tally.means == two.tally.means
 
 
 @pytest.mark.parametrize("tuner", ONLINE, ids=lambda each: each.name)
@@ -243,7 +243,7 @@ def test_no_change_is_lost_and_no_state_is_written_under_a_worker(order: AsyncOr
     assert found.state.vectors["weights"] == pytest.approx(SCALE + 11 * np.ones(5))
     assert found.state.memory["sentences"] == 41
     assert found.state.memory["table"].ravel().tolist() == [1.0] * 41
-    assert found.means == {"loss": 1.0}
+    assert found.tally.means == {"loss": 1.0}
 
 
 @pytest.mark.parametrize("name", ["mira", "arow", "rm-pa", "perceptron", "sgd", "oro"])
