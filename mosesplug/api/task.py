@@ -138,14 +138,15 @@ def make_task(
     if scores is not None or statistics is not None:
         if held_out.heldout_lists:
             raise UsageError("heldout_lists requires references: hold out a share (held_out)")
+        order = None
         if arrays is None:
-            rows = Hypotheses.of_block(_single_list(lists, settings.lists, names, dense))
+            block = _single_list(lists, settings.lists, names, dense)
         else:
             if settings.lists.transform is not None:
                 raise UsageError("transform is not used with scores or statistics: leave it out")
-            rows = Hypotheses.of_arrays(arrays, sentence_ids, hypotheses)
+            block, _, order = make_lists(arrays, sentence_ids, hypotheses, None)
         measure = None if isinstance(metric, str) else metric
-        data = score_hypotheses(rows, scores, statistics, measure, start, settings.threads)
+        data = score_lists(block, order, scores, statistics, measure, start, settings.threads)
         data_of_call = GivenData(learning_data=data, domains=held_out.domains)
         return Task(settings, data_of_call, columns, config)
 
@@ -435,47 +436,6 @@ def _single_list(
     return concatenate(list(read_file_blocks(taken[0], settings, dense=chosen)))
 
 
-@dataclass(frozen=True)
-class Hypotheses:
-    """Hypotheses without a metric.
-
-    Attributes:
-        lengths: int32 ``[n_hyps]``, the tokens of each; ones without texts.
-    """
-
-    features: FeatureArrays
-    sentences: SentenceNumbers
-    lengths: NDArray[np.int32]
-
-    @classmethod
-    def of_arrays(
-        cls, features: FeatureArrays, sentence_ids: Any, hypotheses: Any = None
-    ) -> Hypotheses:
-        """Return the hypotheses of arrays; ``hypotheses`` are their texts, or None."""
-        count = len(features)
-        lengths = np.ones(count, dtype=np.int32)
-        if hypotheses is not None:
-            texts = encode_texts(hypotheses, "hypotheses", count)
-            lengths = np.array([len(text.split()) for text in texts], dtype=np.int32)
-        return cls(features, number_sentences(sentence_ids, count), lengths)
-
-    @classmethod
-    def of_block(cls, block: NBestList) -> Hypotheses:
-        """Return the hypotheses of an n-best list."""
-        # Here and not above: it loads Numba kernels.
-        from mosesplug.store.columns import count_tokens
-        from mosesplug.store.dedupe import sort_sparse
-
-        indices, data, _ = sort_sparse(block.sparse_indptr, block.sparse_indices, block.sparse_data)
-        space = FeatureSpace(block.groups, block.sparse_names)
-        sparse = SparseRows(block.sparse_indptr, indices, data)
-        return cls(
-            FeatureArrays(space, block.dense, sparse, np.arange(len(space))),
-            number_sentences(block.sentence_ids, len(block)),
-            count_tokens(block.buffer, block.text_starts, block.text_ends),
-        )
-
-
 class ArrayLists(NamedTuple):
     """Arrays as n-best lists.
 
@@ -524,8 +484,9 @@ def make_lists(
     return ArrayLists(block, lines, order)
 
 
-def score_hypotheses(
-    hypotheses: Hypotheses,
+def score_lists(
+    block: NBestList,
+    order: NDArray[np.int64] | None,
     scores: Any,
     statistics: Any,
     metric: Metric | None,
@@ -535,11 +496,15 @@ def score_hypotheses(
     """Return hypotheses with their scores or statistics as data to learn from.
 
     Args:
+        order: int64 ``[n_hyps]``, the caller's row of each hypothesis; None: they are in order.
         scores, statistics: see ``optimize``; one of them is None.
         metric: scores the sums of the statistics; unused with ``scores``.
     """
-    features, sentences = hypotheses.features, hypotheses.sentences
-    count = len(features)
+    # Here and not above: it loads Numba kernels.
+    from mosesplug.store.columns import count_tokens
+    from mosesplug.store.dedupe import sort_sparse
+
+    count = len(block)
     values: NDArray[np.int32] | NDArray[np.float64]
     if scores is not None:
         metric, values = convert_scores(scores, count)
@@ -548,20 +513,22 @@ def score_hypotheses(
         metric = _bind_metric(metric, values.shape[1])
         # Fail now if the function cannot score many sums at once: not as many as statistics.
         metric.score(np.tile(values.sum(axis=0, dtype=np.float64), (values.shape[1] + 1, 1)))
-    order = sentences.order
-    kept = features.take(order)
-    n_sentences = len(sentences.ids)
-    counts = np.bincount(sentences.numbers, minlength=n_sentences)
+    lengths = count_tokens(block.buffer, block.text_starts, block.text_ends)
+    if order is not None and not block.has_texts:
+        lengths = np.ones(count, dtype=np.int32)
+    indices, data, _ = sort_sparse(block.sparse_indptr, block.sparse_indices, block.sparse_data)
+    space = FeatureSpace(block.groups, block.sparse_names)
+    _, counts = np.unique(block.sentence_ids, return_counts=True)
     lists = TuningSet(
-        space=features.space,
-        sentence_ids=np.arange(n_sentences),
+        space=space,
+        sentence_ids=np.arange(len(counts)),
         offsets=np.append(0, np.cumsum(counts)).astype(np.int64),
-        dense=kept.dense,
-        sparse=kept.sparse if features.space.n_sparse else None,
-        stats=values[order],
-        lengths=hypotheses.lengths[order],
+        dense=block.dense,
+        sparse=SparseRows(block.sparse_indptr, indices, data) if space.n_sparse else None,
+        stats=values if order is None else values[order],
+        lengths=lengths,
     )
-    return make_list_data(lists, metric, start(features.space), metric.signature(), count, threads)
+    return make_list_data(lists, metric, start(space), metric.signature(), count, threads)
 
 
 def _bind_metric(metric: Metric | None, width: int) -> Metric:
