@@ -54,8 +54,6 @@ class Opt:
         metavar: the name of the value in ``--help``; by default that of its kind.
         minimum, maximum: bounds of a number.
         above: a limit that a number must exceed; the number must then be finite.
-        parse: makes a value of its text. It raises ValueError with a message that completes a
-            sentence whose subject is the option.
         requires: conditions that must hold if it is given: ``name``, ``name=value``, or several
             of them joined by `` or ``.
         excludes: conditions of the same form that must not hold if it is given.
@@ -105,7 +103,6 @@ class Opt:
     minimum: float | None = None
     maximum: float | None = None
     above: float | None = None
-    parse: Callable[[str], Any] | None = None
     requires: tuple[str, ...] = ()
     excludes: tuple[str, ...] = ()
     only_with: str | None = None
