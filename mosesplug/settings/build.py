@@ -22,11 +22,11 @@ from mosesplug.options import (
     find_value,
     list_options,
 )
-from mosesplug.settings.arguments import check_transform
 from mosesplug.settings.checks import check_settings, convert, make_settings
 from mosesplug.settings.configuration import Configuration, Repeats, RunPlan, Select, SelectRun
 from mosesplug.settings.decoders import collect_decoder_values, make_decoding
 from mosesplug.settings.paths import require_file, require_references
+from mosesplug.settings.programs import check_transform
 from mosesplug.settings.sharding import Sharding
 
 _Values = Mapping[str, Any]

@@ -21,11 +21,10 @@ from mosesplug.decoders.moses import MosesDecoder, PostEditing, Queue, parse_fla
 from mosesplug.decoders.plugin import find_decoder_plugin
 from mosesplug.decoders.protocol import ModelFilter
 from mosesplug.errors import UsageError
-from mosesplug.settings.arguments import find_decoder, require_program
 from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.decoding import DecodingSettings
-from mosesplug.settings.helper_scripts import HelperScripts
 from mosesplug.settings.paths import require_file, require_references
+from mosesplug.settings.programs import HelperScripts, find_decoder, require_program
 
 _CACHE_SCRIPT = "ems/support/cache-model.perl"
 _MULTI_MOSES = "generic/multi_moses.py"

@@ -171,7 +171,7 @@ class ListSettings:
     def __post_init__(self) -> None:
         if self.transform is not None:
             # Here and not above: it brings the decoders, which --help does not need.
-            from mosesplug.settings.arguments import check_transform
+            from mosesplug.settings.programs import check_transform
 
             check_transform(self.transform, "--transform")
         set_parsed(

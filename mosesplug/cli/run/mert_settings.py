@@ -21,11 +21,10 @@ from mosesplug.cli.run.tune import add_files
 from mosesplug.decoders.description import DecodedGraphs
 from mosesplug.errors import UsageError
 from mosesplug.options import Opt, list_options
-from mosesplug.settings.arguments import find_decoder
 from mosesplug.settings.build import make_plan
 from mosesplug.settings.checks import parse_assignments
 from mosesplug.settings.configuration import RunPlan
-from mosesplug.settings.helper_scripts import HelperScripts, choose_filter
+from mosesplug.settings.programs import HelperScripts, choose_filter, find_decoder
 from mosesplug.settings.toml import overlay_settings, read_settings
 
 _FILES = "input-text, references, decoder-executable, decoder.ini"

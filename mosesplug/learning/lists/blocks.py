@@ -35,13 +35,13 @@ from mosesplug.learning.lists.steps import (
     original_names,
 )
 from mosesplug.learning.lists.transforming import Transform
-from mosesplug.settings.arguments import check_transform
 from mosesplug.settings.lists import (
     ListSettings,
     parse_column_names,
     parse_dense_names,
     split_names,
 )
+from mosesplug.settings.programs import check_transform
 
 
 def make_steps(

@@ -15,7 +15,7 @@ from formats.nbest.entry import BLANKS
 from mosesplug.decoders.line_filter import LineFilter
 from mosesplug.errors import UsageError
 from mosesplug.learning.lists.steps import Step
-from mosesplug.settings.arguments import check_transform
+from mosesplug.settings.programs import check_transform
 
 BPE = "bpe"
 """The command that joins subwords at ``@@``."""
