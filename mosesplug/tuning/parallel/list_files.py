@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -20,10 +21,23 @@ from numpy.typing import NDArray
 from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.lists.shards import ListShard
+from mosesplug.scratch import ScratchDirectory
+from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning_set import SparseRows, TuningSet
 
 _ARRAYS = ("sentence_ids", "offsets", "dense", "stats", "lengths")
 _SPARSE = ("indptr", "indices", "data")
+
+
+@contextmanager
+def open_lists(tuning_set: TuningSet, sharding: Sharding) -> Iterator[TuningSet | str]:
+    """Yield lists that workers can read: in memory, or the directory of their files."""
+    if not sharding.elsewhere:
+        yield tuning_set
+        return
+    with ScratchDirectory(directory=sharding.directory) as directory:
+        write_lists(tuning_set, directory)
+        yield directory
 
 
 def write_lists(tuning_set: TuningSet, directory: str | PathLike[str]) -> None:

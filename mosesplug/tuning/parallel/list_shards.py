@@ -29,10 +29,9 @@ from mosesplug.optimizers.lists.shards import (
     split_into_blocks,
 )
 from mosesplug.optimizers.problem import Problem
-from mosesplug.scratch import ScratchDirectory
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning.parallel.executors import Places, open_places
-from mosesplug.tuning.parallel.list_files import ShardRecipe, work_on_shard, write_lists
+from mosesplug.tuning.parallel.list_files import ShardRecipe, open_lists, work_on_shard
 from mosesplug.tuning_set import TuningSet
 
 
@@ -58,12 +57,9 @@ def open_list_shards(problem: Problem, sharding: Sharding) -> Iterator[ListShard
     parts = divide_lists(lists.offsets, sharding.shards)
     with ExitStack() as stack:
         places = stack.enter_context(open_places(sharding, len(parts), problem.threads))
-        if not sharding.elsewhere:
-            yield OpenShards(lists.offsets, parts, places, lists)
-            return
-        directory = stack.enter_context(ScratchDirectory(directory=sharding.directory))
-        write_lists(lists, directory)
-        yield OpenShards(lists.offsets, parts, places, directory)
+        yield OpenShards(
+            lists.offsets, parts, places, stack.enter_context(open_lists(lists, sharding))
+        )
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ So an epoch sends no lists, and a worker that replaces a dead one finds them too
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -50,10 +50,9 @@ from mosesplug.optimizers.problem import (
     corpus_score,
     no_progress,
 )
-from mosesplug.scratch import ScratchDirectory
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning.parallel.executors import StopSignal, open_executor
-from mosesplug.tuning.parallel.list_files import read_lists, write_lists
+from mosesplug.tuning.parallel.list_files import open_lists, read_lists
 from mosesplug.tuning.parallel.list_shards import open_list_shards
 from mosesplug.tuning.parallel.mixing import StoredCorpus
 from mosesplug.tuning.parallel.shards import (
@@ -103,20 +102,6 @@ class StoredShard:
         if isinstance(source, str):
             source = StoredSource(read_lists(source))
         yield _StoredShardSource(source, self.sentences)
-
-
-@contextmanager
-def open_shards(
-    tuning_set: TuningSet, parts: Sequence[NDArray[np.int64]], sharding: Sharding
-) -> Iterator[list[Shard]]:
-    """Open one shard per part (int64 sentences), with lists that the workers can read."""
-    if not sharding.elsewhere:
-        source = StoredSource(tuning_set)
-        yield [StoredShard(source, part) for part in parts]
-        return
-    with ScratchDirectory(directory=sharding.directory) as directory:
-        write_lists(tuning_set, directory)
-        yield [StoredShard(directory, part) for part in parts]
 
 
 @dataclass(frozen=True)
@@ -183,7 +168,9 @@ def optimize_sharded(
     with ExitStack() as stack:
         at_once = min(sharding.shards, problem.threads)
         executor = stack.enter_context(open_executor(sharding.workers, at_once, sharding.scheduler))
-        shards = stack.enter_context(open_shards(problem.tuning_set, parts, sharding))
+        lists = stack.enter_context(open_lists(problem.tuning_set, sharding))
+        stored = StoredSource(lists) if isinstance(lists, TuningSet) else lists
+        shards: list[Shard] = [StoredShard(stored, part) for part in parts]
         run = _Run(executor, optimizer, shards, sharding, problem, plan, initial)
         return solve_in_epochs(problem, options, initial, run_epochs(run), progress)
 
