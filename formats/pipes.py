@@ -103,8 +103,8 @@ def is_read_once(path: str | PathLike[str]) -> bool:
 def copy_pipes(files: Iterable[T]) -> tuple[T | PipeCopy, ...]:
     """Return files with pipes as ``PipeCopy``; other objects stay as they are."""
     return tuple(
-        PipeCopy(each) if isinstance(each, str | PathLike) and _is_fifo(each) else each
-        for each in files
+        PipeCopy(file) if isinstance(file, str | PathLike) and _is_fifo(file) else file
+        for file in files
     )
 
 

@@ -53,24 +53,24 @@ class PluginEntry:
             PluginError: importing it fails, it is not a ``kind``, or it has another name.
         """
         try:
-            found = self._entry.load()
+            loaded = self._entry.load()
         except (Exception, SystemExit) as error:
             why = " ".join(f"{type(error).__name__}: {error}".split())
             raise PluginError(
                 f"the plug-in {self} cannot be imported: {why}. Repair or uninstall the package"
             ) from error
-        if not isinstance(found, kind):
+        if not isinstance(loaded, kind):
             raise PluginError(
-                f"the plug-in {self} is a {type(found).__name__}, but must be a {kind.__name__}"
+                f"the plug-in {self} is a {type(loaded).__name__}, but must be a {kind.__name__}"
                 f" of {kind.__module__}. Repair or uninstall the package"
             )
-        own = getattr(found, "name", None)
+        own = getattr(loaded, "name", None)
         if own != self.name:
             raise PluginError(
                 f"the plug-in {self} calls itself {own!r}: both names must be the same. Repair or"
                 " uninstall the package"
             )
-        return found
+        return loaded
 
 
 def list_plugins(group: str) -> tuple[PluginEntry, ...]:
@@ -96,7 +96,7 @@ def _read_entries(group: str, path: tuple[tuple[str, int], ...]) -> tuple[Plugin
     """
     from importlib.metadata import entry_points  # takes longer than most commands' other imports
 
-    found = {
+    entries = {
         (entry.name, entry.value): PluginEntry(
             group,
             entry.name,
@@ -106,7 +106,7 @@ def _read_entries(group: str, path: tuple[tuple[str, int], ...]) -> tuple[Plugin
         )
         for entry in entry_points(group=group)
     }
-    return tuple(found[key] for key in sorted(found))
+    return tuple(entries[key] for key in sorted(entries))
 
 
 def find_plugin(group: str, name: str, kind: type[T]) -> T | None:

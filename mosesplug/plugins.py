@@ -52,7 +52,7 @@ def load_plugin(group: str, name: str, kind: type[T]) -> T | None:
 
 def plugin_names(group: str, built_in: Collection[str] = ()) -> list[str]:
     """Return the sorted names that packages register, without those of mosesplug."""
-    return sorted({each.name for each in list_plugins(group)} - set(built_in))
+    return sorted({entry.name for entry in list_plugins(group)} - set(built_in))
 
 
 def bundled_names(group: str) -> list[str]:
@@ -80,7 +80,7 @@ def load_plugins(
     entries = list_plugins(group)
     bundled = {entry.name for entry in entries if entry.is_bundled}
     for entry in entries:
-        problem, found = "", None
+        problem, plugin = "", None
         if not entry.is_bundled and entry.name in {*built_in, *bundled}:
             problem = (
                 f"the plug-in {entry} is ignored: mosesplug has {entry.name} itself. Rename the"
@@ -88,12 +88,12 @@ def load_plugins(
             )
         else:
             try:
-                found = find_plugin(group, entry.name, kind)
-                if check is not None and found is not None:
-                    check(found)
+                plugin = find_plugin(group, entry.name, kind)
+                if check is not None and plugin is not None:
+                    check(plugin)
             except (PluginError, UsageError) as error:
-                problem, found = str(error), None
+                problem, plugin = str(error), None
         if problem and problem not in _warned:
             _warned.add(problem)
             logging.getLogger("mosesplug").warning("warning: %s", problem)
-        yield entry, found, problem
+        yield entry, plugin, problem

@@ -147,8 +147,8 @@ def _define(fields: Sequence[_Field], *, strict: bool) -> Any:
     """Return a class with these attributes; strict: other keys are rejected."""
     return msgspec.defstruct(
         "Line",
-        [(each[0], *each[2:]) for each in fields],
-        rename={each[0]: each[1] for each in fields},
+        [(field[0], *field[2:]) for field in fields],
+        rename={field[0]: field[1] for field in fields},
         forbid_unknown_fields=strict,
         gc=False,
     )

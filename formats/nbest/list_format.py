@@ -165,11 +165,11 @@ def split_format_name(text: str) -> tuple[str, int | None]:
             the plug-in of this name cannot be used.
     """
     name, colon, size = text.partition(":")
-    found = None if name == AUTO else _find_name(name)
-    is_sized = found is not None and found.is_sized
+    reader = None if name == AUTO else _find_name(name)
+    is_sized = reader is not None and reader.is_sized
     if not is_sized and not colon:
         return name, None
-    if found is None or not (is_sized or found.may_be_sized):
+    if reader is None or not (is_sized or reader.may_be_sized):
         raise ValueError(f"list format {text!r}: {name} takes no number, omit it")
     if not (size.isascii() and size.isdigit() and int(size)):
         raise ValueError(f"list format {text!r}: give the size of the groups, as {name}:8")
@@ -306,10 +306,10 @@ def open_blocks(
     Raises:
         FormatError: the file does not have this format; the error names file and line.
     """
-    found, options = _choose(path, format, options)
+    reader, options = _choose(path, format, options)
     ids = SentenceIds() if ids is None else ids
     last = -1
-    for block in found.read_blocks(path, options, ids):
+    for block in reader.read_blocks(path, options, ids):
         if not len(block):
             continue
         _check_order(last, block, ids)
@@ -340,18 +340,18 @@ def read_whole(
     Raises:
         ValueError, FormatError: as for ``open_blocks``.
     """
-    found, options = _choose(path, format, options)
+    reader, options = _choose(path, format, options)
     ids = SentenceIds() if ids is None else ids
-    if found.read_whole is not None:
-        return found.read_whole(path, options, ids, threads)
+    if reader.read_whole is not None:
+        return reader.read_whole(path, options, ids, threads)
     return concatenate(list(open_blocks(path, format, options, ids)))
 
 
 def _choose(path: StrPath, format: str, options: ListOptions) -> tuple[ListFormat, ListOptions]:
     """Return the format with this name, and the options with the size in the name."""
     _, size = split_format_name(format)
-    found = find_format(path, format, options.columns)
-    return found, options if size is None else replace(options, group_size=size)
+    reader = find_format(path, format, options.columns)
+    return reader, options if size is None else replace(options, group_size=size)
 
 
 def _check_order(last: int, block: NBestList, ids: SentenceIds) -> None:

@@ -53,7 +53,7 @@ def _has_scores_first(lines: Sequence[bytes]) -> bool:
     """Return whether lines are a number, a tab and a text."""
     fields = [line.rstrip(b"\r\n").split(b"\t") for line in lines[:-1] or lines]
     return all(
-        len(each) == 2 and _is_number(each[0]) and not _is_number(each[1]) for each in fields
+        len(field) == 2 and _is_number(field[0]) and not _is_number(field[1]) for field in fields
     )
 
 

@@ -84,8 +84,8 @@ def take_rows(block: NBestList, begin: int, end: int) -> NBestList:
         return block
     rows = slice(begin, end)
     edges = (block.text_starts, block.text_ends, block.extra_starts, block.extra_ends)
-    low = min(int(each[rows].min()) for each in edges)
-    high = max(int(each[rows].max()) for each in edges)
+    low = min(int(edge[rows].min()) for edge in edges)
+    high = max(int(edge[rows].max()) for edge in edges)
     first, last = block.sparse_indptr[begin], block.sparse_indptr[end]
     return replace(
         block,

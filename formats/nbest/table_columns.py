@@ -115,13 +115,13 @@ def check_columns(columns: Sequence[str], place: Place, example: str = "") -> No
         example: what to do about an empty name; empty: give each a name.
     """
     for kinds in (ID_NAMES, TEXT_NAMES):
-        if len(found := [name for name in columns if name in kinds]) > 1:
+        if len(same := [name for name in columns if name in kinds]) > 1:
             raise place.error(
-                f"the columns {' and '.join(found)} have the same meaning",
+                f"the columns {' and '.join(same)} have the same meaning",
                 f"Choose one: name the other {SKIPPED} (--columns)",
             )
     for name in columns:
-        if not name or any(each.isspace() or each < " " for each in name):
+        if not name or any(character.isspace() or character < " " for character in name):
             raise place.error(
                 f"the name of a column is empty or has a blank: {quote(name)}",
                 example or "Give each column a name without blanks",

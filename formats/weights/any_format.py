@@ -226,7 +226,7 @@ def _split_dense(text: bytes) -> tuple[bytes, bytes]:
     lines = text.split(b"\n")
     words = [line.split() for line in lines]
     is_sparse = [
-        len(each) == 2 and b"_" in each[0] and not each[0].endswith(b"=") for each in words
+        len(word) == 2 and b"_" in word[0] and not word[0].endswith(b"=") for word in words
     ]
     pairs = list(zip(lines, is_sparse, strict=True))
     dense, sparse = ([line if flag == kept else b"" for line, flag in pairs] for kept in (0, 1))

@@ -318,20 +318,20 @@ class GraphDerivations(GraphSource):
         parts = self._each(sentences.tolist(), make)
         sparse = None
         if space.n_sparse:
-            widths = np.concatenate([each.widths for each in parts])
+            widths = np.concatenate([part.widths for part in parts])
             sparse = SparseRows(
                 np.concatenate([[0], np.cumsum(widths)]).astype(np.int64),
-                np.concatenate([each.columns for each in parts]).astype(np.int32),
-                np.concatenate([each.values for each in parts]),
+                np.concatenate([part.columns for part in parts]).astype(np.int32),
+                np.concatenate([part.values for part in parts]),
             )
         return TuningSet(
             space,
             sentences.astype(np.int64),
-            np.cumsum([0, *(len(each.stats) for each in parts)], dtype=np.int64),
-            np.concatenate([each.dense for each in parts]),
+            np.cumsum([0, *(len(part.stats) for part in parts)], dtype=np.int64),
+            np.concatenate([part.dense for part in parts]),
             sparse,
-            np.concatenate([each.stats for each in parts]),
-            np.concatenate([each.lengths for each in parts]).astype(np.int32),
+            np.concatenate([part.stats for part in parts]),
+            np.concatenate([part.lengths for part in parts]).astype(np.int32),
         )
 
     def _each(self, places: Iterable[int], work: Callable[[int], Result]) -> list[Result]:

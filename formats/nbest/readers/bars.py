@@ -210,7 +210,7 @@ def _check_skipped(field: bytes, place: Place) -> None:
 def _cut_word_scores(field: bytes) -> tuple[bytes, list[bytes]]:
     """Return a field without the scores of words, and the scores."""
     tokens = field.split()
-    begin = next((i for i, each in enumerate(tokens) if each.startswith(_WORD_SCORES)), None)
+    begin = next((i for i, token in enumerate(tokens) if token.startswith(_WORD_SCORES)), None)
     if begin is None:
         return field, []
     end = begin + 1

@@ -306,7 +306,7 @@ def _gradients(task: _Task, place: _Place) -> list[Vector]:
             least = np.sort(contributions)[-min(FEW, len(contributions))]
             directions.append(np.where(place.weights != 0.0, ascent, 0.0))
             directions.append(np.where(contributions >= least, ascent, 0.0))
-    return [each / np.abs(each).sum() for each in directions if each.any()]
+    return [direction / np.abs(direction).sum() for direction in directions if direction.any()]
 
 
 def _axes(task: _Task, place: _Place) -> list[Vector]:

@@ -141,7 +141,7 @@ def read_utterances(
         dense=np.concatenate(scores).astype(np.float32),
         sparse=None,
         stats=np.concatenate(stats),
-        lengths=np.array([len(each) for each in words], dtype=np.int32),
+        lengths=np.array([len(text) for text in words], dtype=np.int32),
     )
     return Utterances(ids, tuple(words), tuning_set, str(Path(paths[0]).parent))
 

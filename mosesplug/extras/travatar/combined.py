@@ -71,12 +71,12 @@ class CombinedMeasure(Measure):
 
     def count(self, texts: Texts, threads: int = 1) -> Floats:
         """Return the statistics of each hypothesis, those of the first measure first."""
-        return np.concatenate([each.count(texts, threads) for each in self.measures], axis=1)
+        return np.concatenate([measure.count(texts, threads) for measure in self.measures], axis=1)
 
     def score(self, totals: NDArray[Any]) -> Floats:
         """Return the score of summed statistics; where it is not defined, it is 0."""
         totals = np.asarray(totals, dtype=np.float64)
-        ends = accumulate((each.n_statistics for each in self.measures), initial=0)
+        ends = accumulate((measure.n_statistics for measure in self.measures), initial=0)
         parts = zip(self.measures, pairwise(ends), strict=True)
         scores = np.array([each.score(totals[..., i:j]) for each, (i, j) in parts])
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -98,7 +98,7 @@ class CombinedMeasure(Measure):
 
     def format(self, row: Sequence[float]) -> str:
         """Format the statistics of one hypothesis; those of a measure end at a tab."""
-        ends = accumulate((each.n_statistics for each in self.measures), initial=0)
+        ends = accumulate((measure.n_statistics for measure in self.measures), initial=0)
         parts = zip(self.measures, pairwise(ends), strict=True)
         return "\t".join(each.format(row[i:j]) for each, (i, j) in parts)
 

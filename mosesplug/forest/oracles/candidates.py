@@ -44,16 +44,16 @@ def find_candidates(
         parts.append(references.best(scores))
     for gain in (1.0, -1.0):
         parts += list_by_value(graph, scores, k, max(beam, k), gain=gain, model=1.0)
-    found = Derivations.of(np.array([scores[edges].sum() for edges in parts]), parts)
+    candidates = Derivations.of(np.array([scores[edges].sum() for edges in parts]), parts)
     words, ends = concatenate_words(
-        graph.graph.target_offsets, graph.graph.targets, found.offsets, found.edges
+        graph.graph.target_offsets, graph.graph.targets, candidates.offsets, candidates.edges
     )
     texts = [words[ends[number] : ends[number + 1]].tobytes() for number in range(len(parts))]
     first: dict[bytes, int] = {}
     for number, text in enumerate(texts):
         first.setdefault(text, number)
     oracle = -1 if references is None else [*first].index(texts[place])
-    return found.some(np.array([*first.values()], dtype=np.int64)), oracle
+    return candidates.some(np.array([*first.values()], dtype=np.int64)), oracle
 
 
 def list_by_value(

@@ -116,9 +116,9 @@ def greedy_oracles(
             # If the others lack matches, BLEU is 0 for every choice.
             background = others if (others[0:-1:2] > 0.0).all() else others + BLEU_PLUS_ONE
             with name_sentence(graphs[number].sentence):
-                found = oracle(graphs[number], background, beam=beam)
-            if _rank(others + found.statistics) > _rank(totals):
-                chosen[number], totals, changed = found, others + found.statistics, True
+                choice = oracle(graphs[number], background, beam=beam)
+            if _rank(others + choice.statistics) > _rank(totals):
+                chosen[number], totals, changed = choice, others + choice.statistics, True
             on_progress(done, len(graphs), f"pass {turn}")
         if not changed:
             break
@@ -152,10 +152,10 @@ def linear_oracles(
             with name_sentence(graph.sentence):
                 chosen.append(linear_oracle(graph, gains, beam=beam))
             on_progress(len(chosen), len(graphs), f"pass {turn}")
-        found = _corpus(chosen)
+        improved = _corpus(chosen)
         if _rank(_sum_statistics(chosen)) <= _rank(totals):
             break
-        best = found
+        best = improved
     return best
 
 
@@ -189,8 +189,8 @@ def linear_oracle(graph: OracleGraph, gains: LinearBleu, *, beam: int | None = N
     scores = np.full(len(usable), -np.inf)
     scores[usable] = gains.word * _words(graph.text)[usable]
     values = np.concatenate([[0.0], gains.ngrams])[graph.states.depths]
-    found = find_best_with_ngrams(graph.text, scores, graph.states, values, beam=beam)
-    return judge_derivation(graph, found.edges)
+    best = find_best_with_ngrams(graph.text, scores, graph.states, values, beam=beam)
+    return judge_derivation(graph, best.edges)
 
 
 @kernel
