@@ -20,8 +20,11 @@ from mosesplug.learning.lists.merging import (
     note_text_signs,
     read_lines_of,
 )
-from mosesplug.learning.lists.outside import find_metric_of, make_outside_metrics
-from mosesplug.learning.lists.scores_by_text import find_scores
+from mosesplug.learning.lists.outside import (
+    find_metric_of,
+    find_scores,
+    make_outside_metrics,
+)
 from mosesplug.learning.watched import (
     WatchedMetric,
     find_watched,
