@@ -195,7 +195,7 @@ def score(
     if metrics is None:
         chosen = [*(chosen if lines else ()), *(name.name for name in known)]
     prepared = prepare_metrics(chosen, lines, known)
-    scored = score_translation(
+    records, warnings = score_translation(
         source,
         prepared,
         selection=select,
@@ -207,7 +207,7 @@ def score(
         samples=samples,
         seed=seed,
     )
-    return _tell_warnings(Scores(scored.scores, scored.warnings))
+    return _tell_warnings(Scores(records, warnings))
 
 
 def _tell_warnings(scores: Scores[Score]) -> Scores[Score]:

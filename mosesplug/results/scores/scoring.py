@@ -91,14 +91,6 @@ class MetricScore:
     edits: EditCounts | None = None
 
 
-@dataclass(frozen=True)
-class ScoredTranslation:
-    """The scores of a translation."""
-
-    scores: tuple[MetricScore, ...]
-    warnings: tuple[str, ...]
-
-
 def prepare_metrics(
     specifications: Sequence[str | Metric],
     references: Sequence[Sequence[bytes]],
@@ -141,8 +133,8 @@ def score_translation(
     errors: int | None = None,
     samples: int = 1000,
     seed: int = 1,
-) -> ScoredTranslation:
-    """Score a translation by each metric.
+) -> tuple[tuple[MetricScore, ...], tuple[str, ...]]:
+    """Score a translation by each metric; return warnings about its text, too.
 
     Args:
         path: a translation or its file; with ``selection``, an n-best list or its file.
@@ -208,7 +200,7 @@ def score_translation(
         signs = find_text_signs(references, lines, views, rewriting="lists")
     elif texts is not None:
         signs = find_text_signs(references, texts.lines(), views)
-    return ScoredTranslation(tuple(found), tuple(sign.message for sign in signs))
+    return tuple(found), tuple(sign.message for sign in signs)
 
 
 def _read_lists(
