@@ -1,69 +1,107 @@
-"""Tables in text, Markdown and LaTeX, and the numbers in them."""
+"""Tables on terminals of any width: nothing is dropped."""
 
 from __future__ import annotations
 
-from mosesplug.results.render.tables import (
-    format_change,
-    format_latex,
-    format_markdown,
-    format_row,
-    format_score,
-    format_sparkline,
-    format_table,
+import io
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from mosesplug.cli.shared.tables import draw_table
+from mosesplug.results.render.tables import Cell
+
+SCORES = ("metric", "system", "score", "95 % interval", "difference", "p(AR)")
+ROWS = [
+    ("BLEU", "base", "0.4333", "0.4211 to 0.4455", "", ""),
+    ("TER-SACREBLEU", "new system", "0.5012", "0.4900 to 0.5100", "-0.0123", "0.0312"),
+]
+
+
+def draw(
+    head: tuple[str, ...], rows: list[tuple[Cell, ...]], texts: set[int], labels: int, width: int
+) -> list[str]:
+    """Return the lines of a table on a terminal of this width."""
+    file = io.StringIO()
+    console = Console(file=file, width=width, color_system=None)
+    draw_table(console, head, rows, texts, labels)
+    return file.getvalue().splitlines()
+
+
+def test_a_table_that_fits() -> None:
+    assert draw(SCORES[:3], [row[:3] for row in ROWS], {0, 1}, 2, 60) == [
+        "",
+        "metric         system       score",
+        "─────────────────────────────────",
+        "BLEU           base        0.4333",
+        "TER-SACREBLEU  new system  0.5012",
+        "",
+    ]
+
+
+def test_a_wide_table_is_folded_and_each_part_names_its_rows() -> None:
+    assert draw(SCORES, [*ROWS], {0, 1}, 2, 60) == [
+        "",
+        "metric         system       score     95 % interval",
+        "───────────────────────────────────────────────────",
+        "BLEU           base        0.4333  0.4211 to 0.4455",
+        "TER-SACREBLEU  new system  0.5012  0.4900 to 0.5100",
+        "",
+        "metric         system      difference   p(AR)",
+        "─────────────────────────────────────────────",
+        "BLEU           base",
+        "TER-SACREBLEU  new system     -0.0123  0.0312",
+        "",
+    ]
+
+
+def test_text_wraps_and_keeps_its_styles() -> None:
+    words = [(word, "bold") for word in ("she", "sees", "a small", "dog", "and", "a cat")]
+    assert draw(("rank", "text", ""), [("1", words, "")], {1}, 1, 26) == [
+        "",
+        "rank  text",
+        "──────────────────────────",
+        "   1  she sees a small dog",
+        "      and a cat",
+        "",
+    ]
+
+
+def test_escapes_count_in_the_width() -> None:
+    assert draw(("a", "b"), [("\x1b[1m", "2")], {0}, 1, 20) == [
+        "",
+        "a        b",
+        "──────────",
+        r"\x1b[1m  2",
+        "",
+    ]
+
+
+_cells = st.text(st.characters(categories=["L", "N", "P", "S"]), max_size=30)
+
+
+@given(
+    st.integers(1, 9).flatmap(
+        lambda n: st.tuples(
+            st.lists(_cells, min_size=n, max_size=n),
+            st.lists(st.lists(_cells, min_size=n, max_size=n), min_size=1, max_size=3),
+            st.integers(0, n),
+            st.integers(0, n),
+        )
+    ),
+    st.integers(30, 130),
 )
-
-HEAD = ("feature", "weight", "note")
-ROWS = [("LM_0", "0.25", "a|b"), ("a feature", "-1.5", "50 %")]
-
-
-def test_columns_are_aligned_and_empty_ones_omitted() -> None:
-    rows = [(*row[:2], "", row[2]) for row in (HEAD, *ROWS)]
-    assert format_table(rows, left=1, last=1) == [
-        "feature    weight  note",
-        "LM_0         0.25  a|b",
-        "a feature    -1.5  50 %",
-    ]
-    assert format_table([("a", ""), ("b", "")]) == ["a", "b"]
-
-
-def test_rows_of_fixed_widths() -> None:
-    assert format_row(("a", "1", "x"), (3, 4, 5), left=1, last=1) == "a       1  x"
-    assert format_row(("a", "1", "x"), (3, 4, 5)) == "  a     1      x"
-    assert format_row(("longer", "1"), (3, 2), left=1) == "longer   1"
-
-
-def test_markdown_and_latex_escape_their_signs() -> None:
-    assert format_markdown(HEAD, ROWS[:1], left=1) == [
-        "| feature | weight | note |",
-        "|:--|--:|--:|",
-        "| LM_0 | 0.25 | a\\|b |",
-    ]
-    assert format_latex(HEAD, ROWS[1:], left=2) == [
-        r"\begin{tabular}{llr}",
-        r"\hline",
-        r"feature & weight & note \\",
-        r"\hline",
-        r"a feature & -1.5 & 50 \% \\",
-        r"\hline",
-        r"\end{tabular}",
-    ]
-    assert format_latex(("a_b",), [("\\~^",)], left=1)[2:5:2] == [
-        r"a\_b \\",
-        r"\textbackslash{}\textasciitilde{}\textasciicircum{} \\",
-    ]
-
-
-def test_numbers() -> None:
-    assert format_score(None) == ""
-    assert format_score(0.123456) == "0.1235"
-    # Rounding errors are no change.
-    assert format_change(2.8e-17) == format_change(0.0) == "0"
-    assert format_change(1.25e-3) == "0.0013"
-    assert format_change(None) == ""
-
-
-def test_sparklines() -> None:
-    assert format_sparkline((0.0, 0.5, 1.0, -1.0), "utf-8") == "▅▆█▁"
-    assert format_sparkline((0.0, None, 1.0), "ascii") == "1 8"
-    assert format_sparkline((2.0, 2.0), "utf-8") == "▄▄"
-    assert format_sparkline((), "utf-8") == ""
+def test_every_cell_is_shown(
+    table: tuple[list[str], list[list[str]], int, int], width: int
+) -> None:
+    head, rows, left, last = table
+    n = len(head)
+    texts = {*range(left), *range(n - last, n)}
+    lines = draw(tuple(head), [tuple(row) for row in rows], texts, max(left, 1), width)
+    shown = "".join("".join(lines).split())
+    for row in (head, *rows):
+        for place, cell in enumerate(row):
+            if place not in texts:
+                assert cell in shown
+            else:  # may be broken
+                assert all(character in shown for character in cell)
