@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mosesplug.api.keywords import RUN, collect_keywords
 from mosesplug.api.progress import Progress, RunLog, open_progress
 from mosesplug.cores import usable_cores
+from mosesplug.errors import at_command_line
 from mosesplug.events import DecodingProgress, Event, Note, OptimizerProgress
 from mosesplug.optimizers import algorithm
 from mosesplug.optimizers.recommended import ONLINE
@@ -96,7 +97,7 @@ def tune(
         "working_dir": working_dir,
         **more,
     }
-    with RUN.in_messages(), follow(watch, progress, log=True) as receive:
+    with RUN.in_messages(), follow(watch, progress) as receive:
         values = collect_keywords(keywords)
         if settings is not None:
             values = overlay_settings(read_settings(Path(settings)), values)
@@ -141,16 +142,16 @@ def run_plan(
 
 @contextmanager
 def follow(
-    watch: Callable[[Event], object] | None, progress: Progress, *, log: bool = False
+    watch: Callable[[Event], object] | None, progress: Progress
 ) -> Iterator[Callable[[Event], None]]:
     """Yield a function that passes events to a watcher, progress and the log.
 
     Args:
         watch: called with each event, or None.
         progress: see ``Progress``.
-        log: whether to log the events.
     """
-    logger = RunLog(RUN.rewrite) if log else None
+    # A command reports the events itself; they may come from other threads.
+    logger = None if at_command_line.get() else RunLog(RUN.rewrite)
     with open_progress(progress) as report:
 
         def receive(event: Event) -> None:

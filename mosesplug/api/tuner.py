@@ -177,7 +177,7 @@ class Tuner:
         )
         directory = Path(working_dir).absolute()
         with ExitStack() as stack:
-            receive = stack.enter_context(follow(watch, progress, log=True))
+            receive = stack.enter_context(follow(watch, progress))
             workspace = Workspace(directory, int(values_of_call.get("nbest", _DEFAULT_NBEST)))
             stack.enter_context(workspace.lock())
             earlier: EarlierRun = "none"
