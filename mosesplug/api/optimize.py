@@ -150,9 +150,9 @@ def optimize(
         hg_prune: edges to keep of each search graph for each word of the reference; None: all.
 
     How data are read:
-        names, dense, add_features, derive, transform, format, columns, drop_feature, rename,
-            word_scores: see ``ListKeywords``. ``names`` and ``dense`` are also those of the columns
-            of ``features``. MERT tunes dense features only, unless ``active`` names others.
+        reading: the keywords of ``ListKeywords``, one by one or as ``**reading``. ``names`` and
+            ``dense`` are also those of the columns of ``features``. MERT tunes dense features only,
+            unless ``active`` names others.
         ids: whether lines of references begin with sentence ids, by which they are matched. None:
             the ids of the lists and the lines decide; what cannot be decided is an error. False:
             lines have the order of the sentences, and first words are words.

@@ -113,7 +113,7 @@ def tune(
 
 def run_plan(
     plan: RunPlan,
-    watch: Callable[[Event], object],
+    watch: Callable[[Event], None],
     began: Callable[[int, int], None] = lambda run, seed: None,
     ended: Callable[[FinishedRun], None] = lambda run: None,
 ) -> Result | SeveralResult:
@@ -131,13 +131,10 @@ def run_plan(
     """
     configuration, count = plan.configuration, plan.repeats.runs
 
-    def watcher(event: Event) -> None:
-        watch(event)
-
     if count is None:
         check_single(configuration.working_directory)
-        return tune_once(configuration, watcher)
-    return tune_several(configuration, count, plan.select_run, watcher, began, ended)
+        return tune_once(configuration, watch)
+    return tune_several(configuration, count, plan.select_run, watch, began, ended)
 
 
 @contextmanager
