@@ -3,7 +3,7 @@
 An epoch combines four parts, and no part knows which of the others it works with:
 
 - A *batch source* returns the n-best lists of a mini-batch. ``StoredSource`` reads lists that
-  exist, from memory or, for other processes, from mapped files (``stored_lists``). A decoding
+  exist, from memory or, for other processes, from mapped files (``list_files``). A decoding
   source decodes the batch with the current weights, stores the lists and reads them back
   (``tuning.online``).
 - A *learner* (``optimizers.online.learner``) turns a batch into a change of its state. An
