@@ -87,7 +87,7 @@ def require_exact(
         return Exactness()
     if not is_moses and tables and _is_exact_with(server, tables, sentences, weights, expected):
         return rewritten
-    found = (
+    difference = (
         f"{differing} of {len(sentences)} n-best lists of the decoder's server, when sent new"
         " weights, differ from those of a decoder started with these weights"
         f"{'' if cause is None else f': {cause}'}"
@@ -95,10 +95,10 @@ def require_exact(
     advice = "" if cause is None else " (PhraseDictionaryMemory with a text table would be exact)"
     if strict:
         raise InexactServerError(
-            f"{found}. Allow the server to be restarted for each batch{advice}"
+            f"{difference}. Allow the server to be restarted for each batch{advice}"
         )
     server.restart_each_batch = True
-    return Exactness(f"{found}. It is restarted for each batch{advice}", is_warning=True)
+    return Exactness(f"{difference}. It is restarted for each batch{advice}", is_warning=True)
 
 
 def _is_exact_with(

@@ -89,13 +89,13 @@ def find_decoder_plugin(name: str) -> DecoderPlugin:
     Raises:
         UsageError: there is none, or it cannot be used.
     """
-    found = load_plugin(DECODERS, name, DecoderPlugin)
-    if found is None:
+    plugin = load_plugin(DECODERS, name, DecoderPlugin)
+    if plugin is None:
         known = ", ".join(plugin_names(DECODERS)) or "none is installed"
         raise UsageError(
             f"unknown decoder plug-in {name!r}; known: {known}. Install the package that has it"
         )
-    return found
+    return plugin
 
 
 def open_plugin(named: NamedDecoder) -> PluginDecoder:
@@ -129,9 +129,11 @@ def decode_entries(
     done = 0
     try:
         lists = decoder.decode(sentences, weights, nbest)
-        for done, found in enumerate(lists, start=1):
+        for done, hypotheses in enumerate(lists, start=1):
             if done <= len(sentences):
-                yield [_entry(done - 1, each, weights) for each in list(found)[:nbest]]
+                yield [
+                    _entry(done - 1, hypothesis, weights) for hypothesis in list(hypotheses)[:nbest]
+                ]
     except MosesplugError:
         raise
     except Exception as error:
@@ -164,15 +166,15 @@ def _entry(sentence: int, hypothesis: Hypothesis, weights: ModelWeights) -> NBes
             )
         dense.append((name, values.pop(name)))
     sparse = []
-    for name, found in values.items():
-        if len(found) != 1:
-            raise ValueError(f"the sparse feature {name} must have one value, not {len(found)}")
-        sparse.append((name, found[0]))
+    for name, numbers in values.items():
+        if len(numbers) != 1:
+            raise ValueError(f"the sparse feature {name} must have one value, not {len(numbers)}")
+        sparse.append((name, numbers[0]))
     if score is None:
         score = math.fsum(
             value * weight
-            for (_, found), group in zip(dense, _tuned_groups(weights), strict=True)
-            for value, weight in zip(found, group, strict=True)
+            for (_, numbers), group in zip(dense, _tuned_groups(weights), strict=True)
+            for value, weight in zip(numbers, group, strict=True)
         ) + math.fsum(value * weights.sparse.get(name, 0.0) for name, value in sparse)
     return NBestEntry(sentence, text.encode(), tuple(dense), tuple(sparse), score)
 

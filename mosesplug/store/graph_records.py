@@ -123,8 +123,8 @@ def decode_sound_graph(buffer: NDArray[np.uint8], n_features: int) -> Hypergraph
         ValueError: the bytes are not such a record, or the graph is invalid.
     """
     graph = decode_graph(buffer)
-    if found := _list_faults(graph, n_features):
-        raise ValueError(found[0])
+    if faults := _list_faults(graph, n_features):
+        raise ValueError(faults[0])
     return graph
 
 
@@ -158,10 +158,10 @@ def _list_faults(graph: Hypergraph, n_features: int) -> list[str]:
         ),
         "a node of its search graph has a negative coverage": bool((graph.covered >= 0).all()),
     }
-    found = [fault for fault, is_sound in checks.items() if not is_sound]
-    if not found and not (n_edges.all() or _has_derivation(graph)):
-        found.append("the goal of its search graph has no derivation")
-    return found
+    faults = [fault for fault, is_sound in checks.items() if not is_sound]
+    if not faults and not (n_edges.all() or _has_derivation(graph)):
+        faults.append("the goal of its search graph has no derivation")
+    return faults
 
 
 def _are_within(values: NDArray[np.int32], low: int, end: int) -> bool:

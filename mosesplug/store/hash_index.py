@@ -92,20 +92,20 @@ class HashIndex:
             hashes: uint64, of its list.
             end: the iteration of the list.
         """
-        found: list[int] = []
+        candidates: list[int] = []
         begin = 1
         for run in self.runs:
             begin = run.iterations.stop
             entries = self._read(transaction, run, sentence)
             if entries is None:
-                found += run.iterations  # damaged: the records themselves tell
+                candidates += run.iterations  # damaged: the records themselves tell
                 continue
             stored, iterations = entries
             first, last = np.searchsorted(stored, hashes), np.searchsorted(stored, hashes, "right")
             matches = np.flatnonzero(first < last)
             for match in matches.tolist():
-                found += iterations[first[match] : last[match]].tolist()
-        return [*sorted(set(found)), *range(begin, end)]
+                candidates += iterations[first[match] : last[match]].tolist()
+        return [*sorted(set(candidates)), *range(begin, end)]
 
     def _read(
         self, transaction: Any, run: HashRun, sentence: int
@@ -175,17 +175,17 @@ def _divide(units: int) -> tuple[HashRun, ...]:
 
 def _list_runs(transaction: Any, database: Any) -> list[HashRun]:
     """Return the runs that were written as a whole."""
-    found = []
+    runs = []
     cursor = transaction.cursor(database)
     is_there = cursor.first()
     while is_there:
         level, number, _ = struct.unpack(">BII", cursor.key())
         if transaction.get(_key(level, number, _MARK), db=database) is not None:
-            found.append(HashRun(level, number))
+            runs.append(HashRun(level, number))
         is_there = cursor.set_range(_key(level, number, _MARK)) and (
             bytes(cursor.key()) != _key(level, number, _MARK) or cursor.next()
         )
-    return found
+    return runs
 
 
 def _fingerprint(transaction: Any, environment: Environment, run: HashRun) -> bytes:

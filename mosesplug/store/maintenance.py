@@ -46,15 +46,15 @@ def list_faults(reader: Reader, state: StoreState, iteration: int, sentence: int
     graph must be in topological order.
     """
     try:
-        found = _faults(reader, state, iteration, sentence)
+        faults = _faults(reader, state, iteration, sentence)
     except (StoreError, ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
-        found = [f"it cannot be read: {error}"]
+        faults = [f"it cannot be read: {error}"]
     buffer = reader.graph(iteration, sentence)
     if buffer is not None:
         from mosesplug.store.graph_records import list_graph_faults  # Numba comes with it
 
-        found += list_graph_faults(buffer, len(state.space or ()))
-    return found
+        faults += list_graph_faults(buffer, len(state.space or ()))
+    return faults
 
 
 def _faults(reader: Reader, state: StoreState, iteration: int, sentence: int) -> list[str]:
@@ -78,28 +78,28 @@ def _faults(reader: Reader, state: StoreState, iteration: int, sentence: int) ->
         ),
         "a model score is infinite": not np.isinf(record.scores).any(),
     }
-    found = [fault for fault, is_sound in checks.items() if not is_sound]
-    found += _faults_of_statistics(reader, state, iteration, sentence, record.n_new)
-    return found + _faults_of_references(reader, iteration, sentence, record)
+    faults = [fault for fault, is_sound in checks.items() if not is_sound]
+    faults += _faults_of_statistics(reader, state, iteration, sentence, record.n_new)
+    return faults + _faults_of_references(reader, iteration, sentence, record)
 
 
 def _faults_of_statistics(
     reader: Reader, state: StoreState, iteration: int, sentence: int, n_new: int
 ) -> list[str]:
     """Return the errors of statistics; an earlier metric may lack new iterations."""
-    found = []
+    faults = []
     for kind in state.kinds:
         try:
             statistics = reader.statistics(kind, iteration, sentence)
         except StoreError:
             if kind.number == state.newest_kind:
-                found.append(f"statistics of {kind.signature} are missing")
+                faults.append(f"statistics of {kind.signature} are missing")
             continue
         if len(statistics) != n_new:
-            found.append(f"{n_new} hypotheses have {len(statistics)} statistics")
+            faults.append(f"{n_new} hypotheses have {len(statistics)} statistics")
         if not np.isfinite(statistics).all():
-            found.append(f"statistics of {kind.signature} are not finite numbers")
-    return found
+            faults.append(f"statistics of {kind.signature} are not finite numbers")
+    return faults
 
 
 def _faults_of_references(

@@ -93,7 +93,7 @@ class Reader:
         """
         first, end = kbest_key(iteration, 0), kbest_key(iteration + 1, 0)
         cursor = self._cursor(self._kbest)
-        found: list[int] = []
+        numbers: list[int] = []
         if cursor.set_range(first):
             keys = map(bytes, cursor.iternext(values=False))
             for key in itertools.takewhile(end.__gt__, keys):
@@ -102,8 +102,8 @@ class Reader:
                         f"the n-best store is damaged: a key of iteration {iteration} is invalid. "
                         "Use a copy, or start in an empty directory"
                     )
-                found.append(int.from_bytes(key[4:]))
-        return np.array(found, dtype=np.int64)
+                numbers.append(int.from_bytes(key[4:]))
+        return np.array(numbers, dtype=np.int64)
 
     def progress(self, iteration: int) -> dict[str, Any]:
         """Return the progress that the last part of an open iteration stored.
@@ -278,15 +278,15 @@ def first_best_statistics(
     Returns:
         ``[n_sentences, width]``; 0 for a sentence without a list.
     """
-    found = np.zeros((n_sentences, kind.width), dtype=kind.dtype)
+    statistics = np.zeros((n_sentences, kind.width), dtype=kind.dtype)
     for sentence in reader.sentences(iteration).tolist():
         record = reader.record(iteration, sentence)
         homes = np.zeros(0, np.int64) if record is None else _homes(record)[:1]
         for home, _, rows in _gather(reader, sentence, homes).pieces:
             with report_damage(iteration, sentence):
                 row = 0 if rows is None else int(rows[0])
-                found[sentence] = reader.statistics(kind, home, sentence)[row]
-    return found
+                statistics[sentence] = reader.statistics(kind, home, sentence)[row]
+    return statistics
 
 
 def list_scores(

@@ -281,9 +281,9 @@ def _delete_unfinished_lists(
 def delete_prefix(transaction: Any, database: Any, prefix: bytes) -> None:
     """Delete all records of a database whose keys have a prefix."""
     cursor = transaction.cursor(database)
-    found = cursor.set_range(prefix)
-    while found and bytes(cursor.key()).startswith(prefix):
-        found = cursor.delete()
+    is_there = cursor.set_range(prefix)
+    while is_there and bytes(cursor.key()).startswith(prefix):
+        is_there = cursor.delete()
 
 
 def ingest_blocks(

@@ -179,7 +179,7 @@ def _best_heldout(
                 is_warning=True,
             )
         )
-    decoded = (each.iteration for each in records if read_start(each).weights == weights)
+    decoded = (record.iteration for record in records if read_start(record).weights == weights)
     iteration = 0 if context.configuration.online else next(decoded, 0)
     return _Chosen(weights, iteration, best.score, "heldout", _BEST, iteration)
 

@@ -38,18 +38,18 @@ def list_domain_weights(
     """
     endings = tuple(f"{MARK}{name}" for name in names)
     shared = {name: w for name, w in weights.sparse.items() if not name.endswith(endings)}
-    found: dict[str | None, Weights] = {None: Weights(weights.dense, shared)}
+    by_domain: dict[str | None, Weights] = {None: Weights(weights.dense, shared)}
     for name, ending in zip(names, endings, strict=True):
         own = {
-            each.removesuffix(ending): weight
-            for each, weight in weights.sparse.items()
-            if each.endswith(ending)
+            feature.removesuffix(ending): weight
+            for feature, weight in weights.sparse.items()
+            if feature.endswith(ending)
         }
         pairs = zip(space.labels, weights.dense, strict=True)
         dense = tuple(weight + own.pop(label, 0.0) for label, weight in pairs)
-        sums = {each: shared.get(each, 0.0) + weight for each, weight in own.items()}
-        found[name] = Weights(dense, {**shared, **sums})
-    return found
+        sums = {feature: shared.get(feature, 0.0) + weight for feature, weight in own.items()}
+        by_domain[name] = Weights(dense, {**shared, **sums})
+    return by_domain
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class DomainDecoder(Decoder):
         return DecodedInput(packed, last.command, out, last.stderr, seconds)
 
     def _make_part(self, name: str, ids: NDArray[np.int64]) -> DecodingTask:
-        """Return the decoding of the sentences of a domain; their text is written to a file."""
+        """Return the decoding of a domain's sentences; write them to a file."""
         task = self.task
         source = task.files.directory / f"domain.{name}.input"
         lines = read_lines(task.source)
@@ -174,15 +174,15 @@ def _merge_lists(target: Path, parts: Sequence[tuple[NDArray[np.int64], DecodedI
     """
     with ExitStack() as stack:
         streams = [
-            _renumber(stack.enter_context(open_text(found.path)), ids.tolist(), found)
-            for ids, found in parts
+            _renumber(stack.enter_context(open_text(decoded.path)), ids.tolist(), decoded)
+            for ids, decoded in parts
         ]
         with atomic_write(target, compress="gz") as file:
             file.writelines(line for _, line in heapq.merge(*streams, key=lambda each: each[0]))
 
 
 def _renumber(
-    lines: Iterator[bytes], ids: Sequence[int], found: DecodedInput
+    lines: Iterator[bytes], ids: Sequence[int], decoded: DecodedInput
 ) -> Iterator[tuple[int, bytes]]:
     for place, line in enumerate(lines, start=1):
         number, bars, rest = line.partition(b"|||")
@@ -193,9 +193,9 @@ def _renumber(
         except ValueError:
             part = -1
         if not 0 <= part < len(ids):
-            raise found.failure(
-                f"{found.path}:{place}: the decoder wrote a line of no sentence of its part of the"
-                f" input, which has {len(ids)}, counted from 0"
+            raise decoded.failure(
+                f"{decoded.path}:{place}: the decoder wrote a line without the id of a sentence of"
+                f" its part of the input, which has {len(ids)}, counted from 0"
             )
         sentence = ids[part]
         yield sentence, b"%d %s%s" % (sentence, bars, rest)

@@ -57,11 +57,11 @@ def _read_first_lists(context: Context, start: Mapping[str, Any], n_texts: int) 
     Args:
         start: the first iteration's start record. Epochs of shards with another one were dropped.
     """
-    found, store = _FirstLists(), context.store
+    lists, store = _FirstLists(), context.store
     records = store.iterations()
     if records and records[0].n_lists:
-        _add(found, context, store, 1, n_texts)
-        return found
+        _add(lists, context, store, 1, n_texts)
+        return lists
     wanted = {**start, "epoch": 1}
     for number in count(1):
         path = context.workspace.shard(number) / context.workspace.store.name
@@ -70,20 +70,20 @@ def _read_first_lists(context: Context, start: Mapping[str, Any], n_texts: int) 
         with NBestStore.open(path) as shard:
             for record in shard.iterations():
                 if is_same_start(record.record, wanted):
-                    _add(found, context, shard, record.iteration, n_texts)
-    return found
+                    _add(lists, context, shard, record.iteration, n_texts)
+    return lists
 
 
 def _add(
-    found: _FirstLists, context: Context, store: NBestStore, iteration: int, n_texts: int
+    first_lists: _FirstLists, context: Context, store: NBestStore, iteration: int, n_texts: int
 ) -> None:
     """Add the lists of one store's iteration."""
     metric, references = context.configuration.metric, context.references
     lists = store.tuning_set(iteration, metric=metric, references=references)
-    found.parts.append(lists)
+    first_lists.parts.append(lists)
     filled = np.flatnonzero(np.diff(lists.offsets))
-    for sentence in filled[: n_texts - len(found.outputs)].tolist():
-        found.outputs[sentence] = store.hypotheses(sentence, iteration)[0]
+    for sentence in filled[: n_texts - len(first_lists.outputs)].tolist():
+        first_lists.outputs[sentence] = store.hypotheses(sentence, iteration)[0]
 
 
 _SENTENCES = 2000
@@ -104,8 +104,8 @@ def guard_input(
         DataError: there is a sign, and the run is strict.
     """
     if configuration.strict and _is_text(configuration):
-        found = find_source_signs(read_lines(configuration.source), references)
-        _report(configuration, found, watch, "nothing was decoded or written", "")
+        signs = find_source_signs(read_lines(configuration.source), references)
+        _report(configuration, signs, watch, "nothing was decoded or written", "")
 
 
 def guard_decoded(
@@ -125,13 +125,13 @@ def guard_decoded(
     """
     scores = [*_scores(context.store), *(() if shards is None else (shards,))]
     number = len(scores)
-    found = _first_list_signs(context, start or {}) if number == 1 else []
+    signs = _first_list_signs(context, start or {}) if number == 1 else []
     if number == 1 and (note := _explain_untuned(context)) is not None:
         context.watch(Note(note))
-    found += _find_score_signs(context, scores)
+    signs += _find_score_signs(context, scores)
     # Only then: earlier iterations are many.
-    known = {each.name for each in _score_signs(context, scores[:-1])} if found else set()
-    new = [each for each in found if each.name not in known]
+    known = {sign.name for sign in _score_signs(context, scores[:-1])} if signs else set()
+    new = [sign for sign in signs if sign.name not in known]
     _report(context.configuration, new, context.watch, _describe_kept_files(context, number))
 
 
@@ -143,17 +143,17 @@ def guard_weights(context: Context, weights: Weights) -> None:
         DataError: there is a new sign, and the run is strict.
     """
     store = context.store
-    number = 1 + sum(each.result is not None for each in store.iterations())
-    found = _weight_signs(context, weights)
-    for each in found:
-        if each.is_fatal:
+    number = 1 + sum(sign.result is not None for sign in store.iterations())
+    signs = _weight_signs(context, weights)
+    for sign in signs:
+        if sign.is_fatal:
             raise OptimizerError(
                 f"{context.optimizer.name} found no usable weights in iteration {number}"
-                f" ({each.message}); its lists are kept: try another algorithm with --continue"
+                f" ({sign.message}); its lists are kept: try another algorithm with --continue"
             )
-    earlier = _earlier_weights(store) if found else []
-    known = {each.name for used in earlier for each in _weight_signs(context, used)}
-    new = [each for each in found if each.name not in known]
+    earlier = _earlier_weights(store) if signs else []
+    known = {sign.name for used in earlier for sign in _weight_signs(context, used)}
+    new = [sign for sign in signs if sign.name not in known]
     _report(context.configuration, new, context.watch, _describe_kept_files(context, number))
 
 
@@ -167,30 +167,30 @@ def guard_result(context: Context, weights: Weights) -> tuple[str, ...]:
         OptimizerError: no decoder can use the weights.
         DataError: there is a sign anywhere in the run, and the run is strict.
     """
-    found = _weight_signs(context, weights)
-    for each in found:
-        if each.is_fatal:
+    signs = _weight_signs(context, weights)
+    for sign in signs:
+        if sign.is_fatal:
             raise OptimizerError(
-                f"the run ends with no usable weights ({each.message});"
+                f"the run ends with no usable weights ({sign.message});"
                 f" {_describe_written_files(context)}; continue with --continue and other settings"
             )
     records = context.store.iterations()
     every = _first_list_signs(context, records[0].record) if records else []
     every += _score_signs(context, _scores(context.store))
-    every += found
-    firsts = {each.name: each for each in reversed(every)}
-    every = [each for each in every if firsts[each.name] == each]
+    every += signs
+    firsts = {sign.name: sign for sign in reversed(every)}
+    every = [sign for sign in every if firsts[sign.name] == sign]
     configuration = context.configuration
     if configuration.strict:
         # In a run that is continued, this includes earlier warnings.
         _report(configuration, every, context.watch, _describe_kept_files(context, len(records)))
     seen = {
-        each.name
+        sign.name
         for used in _earlier_weights(context.store)
-        for each in _weight_signs(context, used)
+        for sign in _weight_signs(context, used)
     }
-    _report(configuration, [e for e in found if e.name not in seen], context.watch)
-    return tuple(dict.fromkeys(each.message for each in every))
+    _report(configuration, [e for e in signs if e.name not in seen], context.watch)
+    return tuple(dict.fromkeys(sign.message for sign in every))
 
 
 class FirstLook:
@@ -214,18 +214,18 @@ class FirstLook:
         """
         if not self._waits:
             return
-        for each in lists:
-            numbers, rows = np.unique(each.sentence_ids, return_index=True)
+        for nbest in lists:
+            numbers, rows = np.unique(nbest.sentence_ids, return_index=True)
             pairs = zip(numbers.tolist(), rows.tolist(), strict=True)
-            self._outputs |= {number: each.text(row) for number, row in pairs}
+            self._outputs |= {number: nbest.text(row) for number, row in pairs}
         if len(self._outputs) >= _EARLY_SENTENCES:
             self._waits = False
-            found = _text_signs(self._context, self._outputs)
+            signs = _text_signs(self._context, self._outputs)
             kept = (
                 f"the lists of {len(self._outputs)} sentences are kept;"
                 f" {_describe_written_files(self._context)}"
             )
-            _report(self._context.configuration, found, self._context.watch, kept)
+            _report(self._context.configuration, signs, self._context.watch, kept)
 
 
 def _describe_kept_files(context: Context, number: int) -> str:
@@ -239,13 +239,13 @@ def _describe_written_files(context: Context) -> str:
 
 def _report(
     configuration: Configuration,
-    found: Iterable[WarningSign],
+    signs: Iterable[WarningSign],
     watch: Watcher,
     what_is_kept: str = "",
     how_to_continue: str = "; continue with --continue",
 ) -> None:
     """Warn of signs; in a strict run, end it with one error for all."""
-    messages = list(dict.fromkeys(each.message for each in found))
+    messages = list(dict.fromkeys(sign.message for sign in signs))
     if configuration.strict and messages:
         raise DataError(
             f"--strict: {'. Also: '.join(messages)} ({what_is_kept}). Without --strict this is a"
@@ -300,17 +300,19 @@ def _scores(store: NBestStore) -> list[float]:
 
 def _score_signs(context: Context, scores: Sequence[float]) -> list[WarningSign]:
     ends = range(1, len(scores) + 1)
-    return [each for end in ends for each in _find_score_signs(context, scores[:end])]
+    return [sign for end in ends for sign in _find_score_signs(context, scores[:end])]
 
 
 def _find_score_signs(context: Context, scores: Sequence[float]) -> list[WarningSign]:
-    options = [each.name for each in fields(context.optimizer.algorithm.options)]
+    options = [option.name for option in fields(context.optimizer.algorithm.options)]
     signature = context.references.signature
     return find_score_signs(scores, signature, context.configuration.max_drop, options)
 
 
 def _earlier_weights(store: NBestStore) -> list[Weights]:
-    return [read_result(each).weights for each in store.iterations() if each.result is not None]
+    return [
+        read_result(record).weights for record in store.iterations() if record.result is not None
+    ]
 
 
 def _weight_signs(context: Context, weights: Weights) -> list[WarningSign]:

@@ -78,8 +78,8 @@ class HeldOutScorer:
         """
         lists = self.decoder.decode(self._numbered, to_model_weights(self.show, weights))
         lines = [b""] * len(self.texts)
-        for found in lists:
-            lines[int(found.sentence_ids[0])] = _first(found)
+        for nbest in lists:
+            lines[int(nbest.sentence_ids[0])] = _first(nbest)
         return lines
 
     def evaluate(
@@ -191,5 +191,5 @@ def count_since_best(evaluations: Sequence[Evaluation]) -> int:
     return 0 if best is None else len(after_updates) - 1 - after_updates.index(best)
 
 
-def _first(found: NBestList) -> bytes:
-    return found.text(0) if len(found) else b""
+def _first(nbest: NBestList) -> bytes:
+    return nbest.text(0) if len(nbest) else b""

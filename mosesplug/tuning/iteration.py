@@ -77,8 +77,8 @@ def finish_iteration(context: Context, judge: HeldOutScorer | None) -> None:
     guard_weights(context, result.weights)
     if judge is not None:
         before, start = read_evaluations(store.iterations()[:-1]), read_start(current).weights
-        found = judge.evaluate_iteration(current.iteration, start, result.weights, before)
-        result = replace(result, heldout=found)
+        evaluations = judge.evaluate_iteration(current.iteration, start, result.weights, before)
+        result = replace(result, heldout=evaluations)
     store.record_result(current.iteration, result.as_record())
     if result.learner is not None:
         forget_earlier_states(store)
@@ -197,12 +197,12 @@ def optimize_weights(context: Context, current: IterationRecord) -> IterationRes
     context.watch(PhaseStarted(iteration, "optimize"))
     clock = Clock()
     release_memory()
-    given, copies = build_problem(context, iteration), None
+    problem, copies = build_problem(context, iteration), None
     if context.domains is not None:
-        given, copies = context.domains.extend(given)
+        problem, copies = context.domains.extend(problem)
     release_memory()
-    space = given.tuning_set.space
-    minima, maxima = (box[: space.n_dense].tolist() for box in given.box)
+    space = problem.tuning_set.space
+    minima, maxima = (box[: space.n_dense].tolist() for box in problem.box)
     box = InitOpt(weights.dense, tuple(minima), tuple(maxima))
     write_atomic(context.workspace.run(iteration, "init.opt"), format_init_opt(box))
     if context.configuration.keep_extractor_files:
@@ -211,26 +211,26 @@ def optimize_weights(context: Context, current: IterationRecord) -> IterationRes
     def progress(done: int, total: int, what: str) -> None:
         context.watch(OptimizerProgress(iteration, done, total, what))
 
-    given = replace(given, states=_kept_states(context, space))
-    solution = _solution(context, given, context.vector(weights, space), iteration, progress)
+    problem = replace(problem, states=_kept_states(context, space))
+    solution = _solution(context, problem, context.vector(weights, space), iteration, progress)
     for note in solution.notes:
         context.watch(Note(note))
     if context.domains is not None and copies is not None:
-        solution = context.domains.center(given, copies, solution)
-    found = Weights.of_vector(space, solution.weights, context.fixed_weights)
-    found = found.complete(weights, space)
-    if not np.isfinite(solution.weights).all() or not any(found.dense):
+        solution = context.domains.center(problem, copies, solution)
+    optimized = Weights.of_vector(space, solution.weights, context.fixed_weights)
+    optimized = optimized.complete(weights, space)
+    if not np.isfinite(solution.weights).all() or not any(optimized.dense):
         raise OptimizerError(
             f"{context.optimizer.name} found no usable weights in iteration {iteration}; its lists"
             " are kept: try another algorithm with --continue"
         )
     share, score = context.configuration.optimization.interpolation, solution.score
     if share and iteration > _FIRST_INTERPOLATED:
-        found = found.mix(weights, share)
-        score = corpus_score(given, context.vector(found, space))
-    change = found.largest_change(decoded_weights(context, iteration, weights))
+        optimized = optimized.mix(weights, share)
+        score = corpus_score(problem, context.vector(optimized, space))
+    change = optimized.largest_change(decoded_weights(context, iteration, weights))
     return IterationResult(
-        found,
+        optimized,
         score,
         change,
         clock.seconds(),
@@ -254,7 +254,7 @@ def _kept_states(context: Context, space: FeatureSpace) -> tuple[LearnerState, .
 
 def _solution(
     context: Context,
-    given: Problem,
+    problem: Problem,
     initial: NDArray[np.float64],
     iteration: int,
     progress: Progress,
@@ -262,8 +262,8 @@ def _solution(
     optimizer, generator = context.optimizer, context.generator(iteration)
     sharding = context.configuration.optimization.sharding
     if sharding is None:
-        return optimizer.optimize(given, initial, generator, progress)
-    return optimize_sharded(given, optimizer, sharding, initial, generator, progress)
+        return optimizer.optimize(problem, initial, generator, progress)
+    return optimize_sharded(problem, optimizer, sharding, initial, generator, progress)
 
 
 def _plain_curve(history: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
@@ -308,7 +308,7 @@ def build_problem(context: Context, iteration: int) -> Problem:
     space = tuning_set.space
     earlier = store.iterations()[first - 1 : iteration - 1] if optimization.historic_bests else ()
     minima, maxima = parse_ranges(optimization.ranges, space.group_names)
-    given = Problem(
+    problem = Problem(
         tuning_set,
         configuration.metric,
         _active(optimization.active, space),
@@ -320,8 +320,8 @@ def build_problem(context: Context, iteration: int) -> Problem:
         center=context.vector(context.start, space),
     )
     if not from_graphs:
-        return given
-    return use_graphs(given, context, context.optimizer.algorithm, store, iterations)
+        return problem
+    return use_graphs(problem, context, context.optimizer.algorithm, store, iterations)
 
 
 def _write_extractor_files(context: Context, iteration: int) -> None:

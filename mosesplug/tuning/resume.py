@@ -158,10 +158,10 @@ def adopt_files(context: Context, iterations: range) -> None:
             if not lists.is_file():  # mert-moses.pl --hg-mira leaves none
                 raise _missing_file_error(workspace, lists.name)
             store_lists(context, iteration, weights, reuse_decoding(workspace, iteration))
-        given = build_problem(context, iteration)
-        optimum = corpus_score(given, context.vector(result, given.tuning_set.space))
-        found = IterationResult(result, optimum, result.largest_change(weights), 0.0)
-        store.record_result(iteration, found.as_record())
+        problem = build_problem(context, iteration)
+        optimum = corpus_score(problem, context.vector(result, problem.tuning_set.space))
+        adopted = IterationResult(result, optimum, result.largest_change(weights), 0.0)
+        store.record_result(iteration, adopted.as_record())
 
 
 def _check_weights(context: Context, file: WeightFile | None, name: str) -> Weights:

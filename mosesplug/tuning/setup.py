@@ -95,7 +95,7 @@ def _read_former_weights(show: ShowWeights, config: Path) -> tuple[float, ...]:
         raise UsageError(f"there is no finished run to start from: {config} is missing")
     file = None if config.suffix == ".ini" else read_weights(config)
     weights = read_moses_ini(config).weights if file is None else file.groups
-    found: list[float] = []
+    former: list[float] = []
     for group in show.groups:
         values = weights.get(group.name, ())
         if group.is_tuneable and len(values) != len(group.values):
@@ -104,8 +104,8 @@ def _read_former_weights(show: ShowWeights, config: Path) -> tuple[float, ...]:
                 f" {len(group.values)}: a run can only start from one with the same features"
             )
         pairs = zip(group.values, values, strict=False)
-        found += [value for announced, value in pairs if announced is not None]
-    return tuple(found)
+        former += [value for announced, value in pairs if announced is not None]
+    return tuple(former)
 
 
 def check_names(optimization: OptimizerSettings, show: ShowWeights) -> None:
@@ -294,7 +294,9 @@ def _check_regime(configuration: Configuration, algorithm: Algorithm) -> None:
     if configuration.online is None:
         return
     if algorithm.learner is None:
-        online_learners = sorted(each.name for each in algorithms().values() if each.learner)
+        online_learners = sorted(
+            learner.name for learner in algorithms().values() if learner.learner
+        )
         raise UsageError(
             f"{algorithm.name} learns from all lists at once, so it cannot learn while decoding:"
             f" leave out --online, or take {ONLINE} (recommended) or another of"
@@ -312,7 +314,7 @@ def _report_idle_settings(
     if optimizer.algorithm.restarts:
         return
     idle = {"--range": bool(optimization.ranges), "--historic-bests": optimization.historic_bests}
-    for name in (name for name, given in idle.items() if given):
+    for name in (name for name, is_set in idle.items() if is_set):
         watch(
             Note(
                 f"{name} is for algorithms that start from several points; {optimizer.name}"

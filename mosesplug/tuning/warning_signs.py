@@ -91,13 +91,13 @@ def find_score_signs(
         signature: that of the metric; messages show scores of error rates as rates.
         options: names of the options of the algorithm, of which one may slow it.
     """
-    found = []
+    signs = []
     is_rate = is_error_rate(signature)
     what, worse = ("error rate", "above") if is_rate else ("score", "below")
     shown = [display_score(signature, score) for score in scores]
     slower = next((f"{how} (--option {name}=X), " for name, how in _SLOWER if name in options), "")
     if scores and scores[0] == 0:
-        found.append(
+        signs.append(
             WarningSign(
                 "no score",
                 f"the {what} of the first translations is {shown[0]:g}: they share next to nothing"
@@ -107,7 +107,7 @@ def find_score_signs(
             )
         )
     if len(scores) > 1 and scores[0] - scores[-1] > max_drop:
-        found.append(
+        signs.append(
             WarningSign(
                 "worse",
                 f"iteration {len(scores)} scores {shown[-1]:.4f}, which is more than {max_drop:g}"
@@ -115,7 +115,7 @@ def find_score_signs(
                 f" {slower}longer lists or another algorithm may help",
             )
         )
-    return found
+    return signs
 
 
 def find_list_signs(*parts: TuningSet) -> list[WarningSign]:
@@ -128,10 +128,10 @@ def find_list_signs(*parts: TuningSet) -> list[WarningSign]:
     widths = widths[widths > 0]
     if not len(widths):
         return []
-    found = []
+    signs = []
     single = int((widths == 1).sum())
     if 2 * single >= len(widths):
-        found.append(
+        signs.append(
             WarningSign(
                 "no diversity",
                 f"{single} of {len(widths)} sentences have one distinct hypothesis, from which"
@@ -145,7 +145,7 @@ def find_list_signs(*parts: TuningSet) -> list[WarningSign]:
     ]
     if names and single < len(widths):
         several = len(names) > 1
-        found.append(
+        signs.append(
             WarningSign(
                 "constant feature",
                 f"{', '.join(names)} {'have' if several else 'has'} the same value in all"
@@ -153,7 +153,7 @@ def find_list_signs(*parts: TuningSet) -> list[WarningSign]:
                 f" {'features' if several else 'feature'}, or set tuneable=false in moses.ini",
             )
         )
-    return found
+    return signs
 
 
 def _find_varying(lists: TuningSet) -> Iterator[bool]:

@@ -134,7 +134,7 @@ def test_the_mean_is_scored_with_the_weights_of_each_domain(mixed: Toy) -> None:
 
 
 @pytest.mark.parametrize("line", ["8 ||| a ||| LM0= 1 ||| -1", "a ||| b", "-1 ||| a ||| b"])
-def test_lines_of_no_sentence_of_a_part(line: str, mixed: Toy) -> None:
+def test_lines_without_an_id_of_the_part(line: str, mixed: Toy) -> None:
     """A decoder that numbers sentences wrongly is named, with the line."""
     program = mixed.directory / "decoder"
     copy = program.with_name("decoder.whole")
@@ -145,7 +145,9 @@ def test_lines_of_no_sentence_of_a_part(line: str, mixed: Toy) -> None:
         f"echo '{line}' >> \"$2\"; shift; done; exit 0\n"
     )
     program.chmod(0o755)
-    with pytest.raises(DecoderError, match=r"best15\.out\.gz:\d+: the decoder wrote a line of no"):
+    with pytest.raises(
+        DecoderError, match=r"best15\.out\.gz:\d+: the decoder wrote a line without the id"
+    ):
         tune(make(mixed))
 
 

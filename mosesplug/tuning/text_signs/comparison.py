@@ -50,16 +50,16 @@ def find_source_signs(
             target language are the same.
     """
     # With translations, these tell more of empty references.
-    found = _find_empty_lines(references, source) if outputs is None else []
+    signs = _find_empty_lines(references, source) if outputs is None else []
     if outputs is not None and measure_overlap(outputs, [source]) > 0.5:
-        return found
+        return signs
     long = [i for i, line in enumerate(source) if len(line.split()) >= _LONG_LINE]
     if len(long) < _FEW_LINES:
-        return found
+        return signs
     for number, lines in enumerate(references):
         same = sum(source[i].split() == lines[i].split() for i in long if i < len(lines))
         if same >= 0.9 * len(long):
-            found.append(
+            signs.append(
                 WarningSign(
                     "reference is input",
                     f"{same} of {len(long)} longer lines of reference {number} are those of the"
@@ -67,7 +67,7 @@ def find_source_signs(
                 )
             )
             break
-    return found
+    return signs
 
 
 def find_text_signs(
@@ -89,20 +89,20 @@ def find_text_signs(
     places = choose_lines(len(outputs))
     chosen = [[lines[i] for i in places] for lines in references]
     ours = [outputs[i] for i in places]
-    found = _find_empty_lines(references, outputs) + _find_empty_outputs(references, outputs)
+    signs = _find_empty_lines(references, outputs) + _find_empty_outputs(references, outputs)
     strange: list[WarningSign] = []
     for view in views:
         theirs = [Side(name, lines, view) for name, lines in _name_references(chosen)]
         mine = Side("translations", ours, view)
         if not view.compares_characters:
             inputs = None if source is None else view.tokenize([source[i] for i in places])
-            found += find_input(mine, theirs, inputs)
+            signs += find_input(mine, theirs, inputs)
             strange += find_unknown_words(mine, theirs)
-        found += _compare(mine, theirs, rewriting)
-    if all(sign.name in _OF_FEW_WORDS for sign in found):
-        found += strange
-    firsts = {sign.name: sign for sign in reversed(found)}
-    return [sign for sign in found if firsts[sign.name] is sign]
+        signs += _compare(mine, theirs, rewriting)
+    if all(sign.name in _OF_FEW_WORDS for sign in signs):
+        signs += strange
+    firsts = {sign.name: sign for sign in reversed(signs)}
+    return [sign for sign in signs if firsts[sign.name] is sign]
 
 
 def choose_lines(n: int) -> list[int]:
@@ -132,17 +132,17 @@ def compare_styles(
         views: as for ``find_text_signs``.
         same_language: whether case and punctuation can be compared, too.
     """
-    found: list[WarningSign] = []
+    signs: list[WarningSign] = []
     for view in views:
         sides = [
             Side(name, [lines[i] for i in choose_lines(len(lines))], view)
             for name, lines in ((one_name, one), (other_name, other))
         ]
-        found += _compare_marks(sides[0], sides[1], "files")
+        signs += _compare_marks(sides[0], sides[1], "files")
         if same_language:
-            found += compare_case(*sides)
-            found += compare_punctuation(*sides)
-    return list({sign.name: sign for sign in reversed(found)}.values())[::-1]
+            signs += compare_case(*sides)
+            signs += compare_punctuation(*sides)
+    return list({sign.name: sign for sign in reversed(signs)}.values())[::-1]
 
 
 def _compare_marks(ours: Side, theirs: Side, rewriting: Rewriting) -> Iterator[WarningSign]:
@@ -247,7 +247,7 @@ def _find_empty_lines(
 ) -> list[WarningSign]:
     """Find references that are empty where the other text is not."""
     filled = [place for place, line in enumerate(others) if line.strip()]
-    found = []
+    signs = []
     for number, lines in enumerate(references):
         empty = sum(place < len(lines) and not lines[place].strip() for place in filled)
         if filled and empty == len(filled):
@@ -256,14 +256,14 @@ def _find_empty_lines(
             what = f"{empty} of {len(filled)} lines of reference {number} are empty"
         else:
             continue
-        found.append(
+        signs.append(
             WarningSign(
                 "empty references",
                 f"{what}: translations of these sentences match nothing. Give complete references,"
                 " or leave these sentences out",
             )
         )
-    return found
+    return signs
 
 
 def _find_empty_outputs(

@@ -193,8 +193,8 @@ def read_first_best_score(record: IterationRecord) -> float:
 
 def read_evaluations(records: Sequence[IterationRecord]) -> tuple[Evaluation, ...]:
     """Return all scores of the held-out set, in order."""
-    found: list[Evaluation] = []
+    evaluations: list[Evaluation] = []
     for record in records:
         with _name_corrupt_records(record.iteration):
-            found += map(Evaluation.of_record, (record.result or {}).get("heldout", ()))
-    return tuple(found)
+            evaluations += map(Evaluation.of_record, (record.result or {}).get("heldout", ()))
+    return tuple(evaluations)

@@ -139,7 +139,7 @@ class Result:
 
 def summarize_iterations(records: Sequence[IterationRecord]) -> tuple[IterationFigures, ...]:
     """Return the figures of all finished iterations."""
-    found = []
+    figures = []
     for record in records:
         if record.result is None:
             continue
@@ -148,7 +148,7 @@ def summarize_iterations(records: Sequence[IterationRecord]) -> tuple[IterationF
         lists = result.shards or ShardLists(
             record.first_best_score, record.n_lists, record.hypotheses, record.new_hypotheses
         )
-        found.append(
+        figures.append(
             IterationFigures(
                 number=record.iteration,
                 first_best_score=lists.first_best_score,
@@ -164,7 +164,7 @@ def summarize_iterations(records: Sequence[IterationRecord]) -> tuple[IterationF
                 heldout=tuple((point.updates, point.score) for point in result.heldout),
             )
         )
-    return tuple(found)
+    return tuple(figures)
 
 
 @dataclass(frozen=True)
