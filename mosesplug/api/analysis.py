@@ -20,17 +20,17 @@ from mosesplug.errors import UsageError
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.metrics import Metric
 from mosesplug.metrics.outside import OutsideMetric
-from mosesplug.results.analysis import (
-    Example,
-    NgramDifference,
-    SentenceBucket,
+from mosesplug.results.analysis.analysis import (
     SystemAnalysis,
-    WordAccuracy,
     analyze_systems,
     measure_metric,
     read_source,
     read_systems,
 )
+from mosesplug.results.analysis.examples import Example
+from mosesplug.results.analysis.ngrams import NgramDifference
+from mosesplug.results.analysis.sentences import SentenceBucket
+from mosesplug.results.analysis.words import WordAccuracy
 from mosesplug.results.report.analysis_page import render_analysis
 from mosesplug.results.scores.comparison import System, SystemScore
 from mosesplug.results.scores.scoring import prepare_metrics

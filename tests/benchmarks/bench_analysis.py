@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mosesplug.results.analysis import analyze_systems, measure_metric, read_systems
+from mosesplug.results.analysis.analysis import analyze_systems, measure_metric, read_systems
 from mosesplug.results.scores.comparison import System
 from mosesplug.results.scores.scoring import prepare_metrics
 

@@ -18,7 +18,7 @@ from mosesplug.cli.shared.output import check_output, print_json, print_warnings
 from mosesplug.cli.shared.tables import print_blocks
 from mosesplug.errors import UsageError
 from mosesplug.learning.lists.outside import make_outside_metrics
-from mosesplug.results.analysis import SystemAnalysis
+from mosesplug.results.analysis.analysis import SystemAnalysis
 from mosesplug.results.render import analysis_tables
 from mosesplug.results.scores.alignments import EditCounts
 from mosesplug.results.scores.comparison import (

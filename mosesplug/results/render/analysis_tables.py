@@ -9,8 +9,11 @@ from textwrap import wrap
 from typing import Any
 
 from mosesplug.escapes import mark_invalid_utf8
-from mosesplug.results.analysis import Example, NgramDifference, SystemAnalysis, WordAccuracy
+from mosesplug.results.analysis.analysis import SystemAnalysis
+from mosesplug.results.analysis.examples import Example
+from mosesplug.results.analysis.ngrams import NgramDifference
 from mosesplug.results.analysis.sentences import BucketKind
+from mosesplug.results.analysis.words import WordAccuracy
 from mosesplug.results.render.record import format_count, tabulate
 from mosesplug.results.render.tables import (
     Block,

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 from itertools import groupby
 
-from mosesplug.results.analysis import Example, SystemAnalysis
+from mosesplug.results.analysis.analysis import SystemAnalysis
+from mosesplug.results.analysis.examples import Example
 from mosesplug.results.render.analysis_tables import (
     KINDS,
     describe_example,

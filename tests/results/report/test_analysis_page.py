@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mosesplug.results.analysis import (
+from mosesplug.results.analysis.analysis import (
     SystemAnalysis,
     analyze_systems,
     measure_metric,
