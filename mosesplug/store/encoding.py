@@ -120,6 +120,7 @@ def encode_record(first: int, arrays: Sequence[NDArray[Any]]) -> bytes:
     for array in arrays:
         size = array.nbytes
         header += (array.size, at)
+        # Views of the map must be aligned for kernels; 8 bytes suit every type.
         parts += (array, _PADDING[-size % 8])
         at += size + -size % 8
     packed = msgpack.packb(header)

@@ -189,6 +189,7 @@ class NBestStore(StoreReader):
         environment, state = self._environment, self._load()
         whole = writing.enlarge(state, ingest, metric)
 
+        # It runs again if the map must grow, so it may depend on the transaction only.
         def write(transaction: Any) -> None:
             writing.put_lists(transaction, environment, ingest)
             writing.put_finished(transaction, environment, state, whole, encoded_record)
@@ -371,6 +372,7 @@ class NBestStore(StoreReader):
             self._environment, self._index, len(state.iterations), state.n_sentences
         )
         space = state.open_lists or state.open_graphs or state
+        # An error must not leave columns of features that were not stored.
         columns, self._columns = self._columns, None
         if columns is None:
             columns = {name: column for column, name in enumerate(space.sparse)}
@@ -412,6 +414,7 @@ class NBestStore(StoreReader):
         state = self._load()
         state.select(iteration, self._environment.path)
         value = encode_value(dict(result))
+        # Only the newest iteration is read again; an older one that changes needs all.
         if iteration != len(state.iterations):
             self._forget_state()
         self._environment.write(

@@ -194,6 +194,7 @@ def load_state(
                 parts.setdefault(iteration, {})[part] = decode_value(value)
     groups, newest_kind = known.groups, known.newest_kind
     sparse = list(known.sparse)
+    # The last known iteration is read again: it may have got its result.
     records = list(known.iterations[:-1])
     open_lists = open_graphs = None
     for iteration, values in parts.items():
@@ -317,6 +318,7 @@ def put_meta(
     meta = environment["meta"]
     stored = decode_value(transaction.get(b"schema", encode_value(0), db=meta))
     needed = _WITH_DOUBLES if doubles else _WITH_GRAPHS if graphs else _PLAIN
+    # Never lower: older versions must not read what this store once got.
     schema = max(stored, needed)
     sums = decode_value(transaction.get(_META_SUMS.encode(), encode_value({}), db=meta))
     for name, value in {"schema": schema, **values}.items():
@@ -332,6 +334,7 @@ def put_sorted(transaction: Any, database: Any, items: Mapping[bytes, bytes]) ->
         return
     cursor = transaction.cursor(database)
     ordered = sorted(items.items())
+    # Appended keys fill pages and need no search; keys before the last one would be rejected.
     append = not cursor.last() or bytes(cursor.key()) < ordered[0][0]
     cursor.putmulti(ordered, append=append)
 

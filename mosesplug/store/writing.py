@@ -228,6 +228,7 @@ def put_finished(
     transaction: Any, environment: Environment, state: StoreState, grown: OpenLists, record: bytes
 ) -> None:
     """Store the commit record of an iteration whose lists are stored."""
+    # Checksums of lists and graphs outlive the sums and progress of the parts, which go now.
     checksums = load_checksums(transaction, environment, grown.iteration)
     delete_prefix(
         transaction, environment["iterations"], iteration_key(grown.iteration, COMMIT)[:4]

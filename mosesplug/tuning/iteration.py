@@ -74,11 +74,13 @@ def finish_iteration(context: Context, judge: HeldOutScorer | None) -> None:
     current = store.iterations()[-1]
     guard_decoded(context)
     result = optimize_weights(context, current)
+    # A strict run must end before weights that it rejects can be resumed from.
     guard_weights(context, result.weights)
     if judge is not None:
         before, start = read_evaluations(store.iterations()[:-1]), read_start(current).weights
         evaluations = judge.evaluate_iteration(current.iteration, start, result.weights, before)
         result = replace(result, heldout=evaluations)
+    # Before its files: a run that is killed in between writes them again from the store.
     store.record_result(current.iteration, result.as_record())
     if result.learner is not None:
         forget_earlier_states(store)

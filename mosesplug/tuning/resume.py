@@ -130,6 +130,7 @@ def find_unstored_iterations(workspace: Workspace, store: NBestStore) -> range:
     # At its limit of iterations, mert-moses.pl counts one that it did not begin.
     if finished > 1 and not workspace.run(finished, "dense").is_file():
         finished -= 1
+    # The store counts: files may be older, if a kill came between the two.
     stored = sum(record.result is not None for record in store.iterations())
     return range(stored + 1, finished + 1)
 

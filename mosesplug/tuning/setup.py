@@ -210,6 +210,7 @@ def prepare_run(
                 is_warning=True,
             )
         )
+    # Only now, when nothing else can be wrong with the call, the earlier run goes.
     if earlier != "continued":
         workspace.clear(keep_list=configuration.skip_decoder)
     source = configuration.input
@@ -241,6 +242,7 @@ def prepare_run(
         if unstored := find_unstored_iterations(workspace, store):
             adopt_files(context, unstored)
         report_changed_settings(context)
+        # With the seed that was drawn: the file must repeat this very run.
         write_settings(workspace.settings, collect_values(configuration, context.seed))
         try:
             yield context, judge
