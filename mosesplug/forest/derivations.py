@@ -117,10 +117,10 @@ class GraphDerivations(GraphSource):
         oracles = np.full(self.n_sentences, -1, dtype=np.int64)
 
         def find(place: int) -> Derivations:
-            found, oracles[place] = find_candidates(
+            best, oracles[place] = find_candidates(
                 graphs[place], vector, k, beam, references[place]
             )
-            return found
+            return best
 
         lists = self._lists(sentences, find)
         if not bold:
@@ -299,13 +299,13 @@ class GraphDerivations(GraphSource):
 
         def make(place: int) -> _Rows:
             graph, sentence = self.graphs[place], self.sentences[place]
-            found = find(place)
+            best = find(place)
             words, ends = concatenate_words(
-                sentence.graph.target_offsets, sentence.graph.targets, found.offsets, found.edges
+                sentence.graph.target_offsets, sentence.graph.targets, best.offsets, best.edges
             )
             dense, indptr, columns, values = sum_features(
-                found.offsets,
-                found.edges,
+                best.offsets,
+                best.edges,
                 graph.feature_indptr,
                 graph.feature_indices,
                 graph.feature_values,

@@ -119,12 +119,12 @@ def add_copies(
     if problem.active is None and sparse:
         active = np.ones(len(lists.space), dtype=np.bool_)
     scales = bool(active[: lists.space.n_dense].all()) and not problem.keeps_scale
-    found = DomainSpace(lists.space, tuple(names), np.flatnonzero(active), scales)
-    n_copies = len(found.space) - len(lists.space)
+    copied = DomainSpace(lists.space, tuple(names), np.flatnonzero(active), scales)
+    n_copies = len(copied.space) - len(lists.space)
     minima, maxima = problem.box
     made = replace(
         problem,
-        tuning_set=_copy_features(lists, found, domains),
+        tuning_set=_copy_features(lists, copied, domains),
         active=np.concatenate([active, np.ones(n_copies, dtype=np.bool_)]),
         minima=np.concatenate([minima, np.zeros(n_copies)]),
         maxima=np.concatenate([maxima, np.zeros(n_copies)]),
@@ -135,7 +135,7 @@ def add_copies(
         positive=_pad(problem.positive, n_copies),
         is_fixed=_pad(problem.is_fixed, n_copies),
     )
-    return made, found
+    return made, copied
 
 
 def count_domains(n_domains: int, domains: NDArray[np.int64], lists: TuningSet) -> Counts:

@@ -109,9 +109,9 @@ def _softmax(scores: Floats, offsets: NDArray[np.int64], goals: Floats) -> tuple
     values = np.zeros(len(known))
     values[known] = all_logs[known] - oracle_logs[known]
     derivatives = np.zeros(len(scores))
-    told = known[owner]
-    derivatives[told] = np.exp(scores[told] - all_logs[owner[told]])
-    own = told & is_oracle
+    counted = known[owner]
+    derivatives[counted] = np.exp(scores[counted] - all_logs[owner[counted]])
+    own = counted & is_oracle
     derivatives[own] -= np.exp(scores[own] - oracle_logs[owner[own]])
     return values, derivatives
 
@@ -152,18 +152,18 @@ def softmax_shares(scores: Floats, offsets: NDArray[np.int64]) -> Floats:
 def _log_sums(scores: Floats, offsets: NDArray[np.int64]) -> Floats:
     """Return ``log sum exp`` of each sentence's scores, minus infinity if all are 0."""
     n_sentences = len(offsets) - 1
-    found = np.full(n_sentences, -np.inf)
+    logs = np.full(n_sentences, -np.inf)
     filled = np.flatnonzero(np.diff(offsets))
     if not len(filled):
-        return found
+        return logs
     tops = np.maximum.reduceat(scores, offsets[:-1][filled])
     shifts = np.zeros(n_sentences)
     shifts[filled] = np.where(np.isfinite(tops), tops, 0.0)
     owner = np.repeat(np.arange(n_sentences), np.diff(offsets))
     sums = np.bincount(owner, weights=np.exp(scores - shifts[owner]), minlength=n_sentences)
     some = sums > 0.0
-    found[some] = shifts[some] + np.log(sums[some])
-    return found
+    logs[some] = shifts[some] + np.log(sums[some])
+    return logs
 
 
 LOGISTIC = PairLoss("Green et al. 2013, eq. 12", _logistic)

@@ -103,10 +103,10 @@ def corpus_oracles(
         start, end = offsets[sentence], offsets[sentence + 1]
         scores = metric.score(totals - stats[chosen[place]] + stats[start:end])
         rows.append(start + np.flatnonzero(scores >= scores[chosen[place] - start]))
-    found = np.concatenate([np.zeros(0, dtype=np.int64), *rows])
+    oracles = np.concatenate([np.zeros(0, dtype=np.int64), *rows])
     return OracleSets(
-        found,
-        np.searchsorted(found, offsets).astype(np.int64),
+        oracles,
+        np.searchsorted(oracles, offsets).astype(np.int64),
         float(metric.score(totals)),
         chosen.astype(np.int64),
     )

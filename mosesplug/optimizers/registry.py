@@ -139,7 +139,7 @@ class Algorithm:
             UsageError: it does not; the message lists those that do.
         """
         if not self.keeps_bounds:
-            able = ", ".join(each.name for each in algorithms().values() if each.keeps_bounds)
+            able = ", ".join(row.name for row in algorithms().values() if row.keeps_bounds)
             raise UsageError(f"{self.name} cannot keep bounds of weights; choose one of {able}")
 
     def can_learn_from_graphs(self, metric: Metric) -> bool:
@@ -210,7 +210,7 @@ class Optimizer:
     def search_nearby(self) -> Optimizer | None:
         """Return the algorithm with a short polish and no restarts; None if it has none."""
         options = cast(Any, self.options)
-        known = {each.name for each in fields(options)}
+        known = {option.name for option in fields(options)}
         if "restarts" not in known:
             return None
         settings = {"restarts": 0}
@@ -312,8 +312,8 @@ class _Algorithms(Mapping[str, Algorithm]):
     @staticmethod
     def _plugins() -> dict[str, Algorithm]:
         """Return the plug-ins that can be used; warnings name the others."""
-        found = load_plugins(ALGORITHMS, Algorithm, _MODULES, check_options)
-        return {entry.name: plugin for entry, plugin, _ in found if plugin is not None}
+        loaded = load_plugins(ALGORITHMS, Algorithm, _MODULES, check_options)
+        return {entry.name: plugin for entry, plugin, _ in loaded if plugin is not None}
 
 
 def algorithms() -> Mapping[str, Algorithm]:
@@ -354,7 +354,7 @@ def check_options(plugin: Algorithm) -> None:
     options: Any = plugin.options
     if isinstance(options, type) and is_dataclass(options):
         declared = options_by_field(options)
-        wrong = [each.name for each in fields(options) if each.name not in declared]
+        wrong = [option.name for option in fields(options) if option.name not in declared]
     else:
         wrong = ["options"]
     if wrong:

@@ -113,8 +113,8 @@ def nelder_mead(
         options.simplex_step,
         None if problem.bounds is None else problem.bounds.take(problem.active_mask),
     )
-    given, random = starting_points(problem, initial, rng, options.restarts)
-    starts = [*given, *random]
+    own, random = starting_points(problem, initial, rng, options.restarts)
+    starts = [*own, *random]
     searches = [
         simplex_search(start, settings, generator)
         for start, generator in zip(starts, rng.spawn(len(starts)), strict=True)
@@ -127,21 +127,21 @@ def nelder_mead(
         progress(scored, options.evaluations * len(starts), "points")
         return decoder.scores(points)
 
-    found = run_together(searches, scorer)
-    weights = [each.weights for each in found]
-    best = choose_best(problem, initial, weights, [each.score for each in found])
-    return make_solution(problem, initial, weights[best], _history(found))
+    results = run_together(searches, scorer)
+    weights = [result.weights for result in results]
+    best = choose_best(problem, initial, weights, [result.score for result in results])
+    return make_solution(problem, initial, weights[best], _history(results))
 
 
-def _history(found: list[SimplexResult]) -> tuple[Mapping[str, object], ...]:
+def _history(results: list[SimplexResult]) -> tuple[Mapping[str, object], ...]:
     return tuple(
         {
-            "start_score": each.start_score,
-            "score": each.score,
-            "evaluations": each.evaluations,
-            "simplexes": each.simplexes,
+            "start_score": result.start_score,
+            "score": result.score,
+            "evaluations": result.evaluations,
+            "simplexes": result.simplexes,
         }
-        for each in found
+        for result in results
     )
 
 

@@ -120,7 +120,7 @@ def pareto(
     sampling = PairSampling(
         options.candidate_pairs, options.kept_pairs, largest=options.acceptance == "largest"
     )
-    found: list[Floats] = []
+    solutions: list[Floats] = []
     steps: list[Mapping[str, Any]] = []
     for drawn in range(options.draws):
         pairs = sample_pairs(
@@ -137,12 +137,12 @@ def pareto(
             )
         weights, fit = fit_pairs(problem, initial, pairs, options, rng)
         weights = normalize(problem, weights)
-        found.append(weights if problem.bounds is None else problem.bounds.project(weights))
+        solutions.append(weights if problem.bounds is None else problem.bounds.project(weights))
         steps.append(describe_fit(pairs, fit, options))
         progress(drawn + 1, options.draws, "draws")
-    judged = np.array([[corpus_score(part, weights) for part in parts] for weights in found])
-    optimal = pareto_fronts(np.array([0, len(found)]), judged)
-    totals = [corpus_score(problem, weights) for weights in found]
+    judged = np.array([[corpus_score(part, weights) for part in parts] for weights in solutions])
+    optimal = pareto_fronts(np.array([0, len(solutions)]), judged)
+    totals = [corpus_score(problem, weights) for weights in solutions]
     best = int(np.argmax(totals))
     names = [part.metric.name for part in parts]
     history = (
@@ -161,7 +161,7 @@ def pareto(
             for step, own, total, is_optimal in zip(steps, judged, totals, optimal, strict=True)
         ),
     )
-    return Solution(found[best], totals[best], history)
+    return Solution(solutions[best], totals[best], history)
 
 
 def _rank_by_front(offsets: Ints, fronts: Bools, gains: Floats) -> Floats:
@@ -212,20 +212,20 @@ def pareto_fronts(offsets: Ints, scores: Floats) -> Bools:
     # Best first, by the first metric, then the second, ...: none is dominated by one after it.
     keys = [-scores[:, metric] for metric in reversed(range(scores.shape[1]))]
     order = np.lexsort((*keys, owners))
-    found = np.zeros(len(scores), dtype=np.bool_)
-    _mark(np.array(offsets, dtype=np.int64), order, np.array(scores, order="C"), found)
-    return found
+    on_front = np.zeros(len(scores), dtype=np.bool_)
+    _mark(np.array(offsets, dtype=np.int64), order, np.array(scores, order="C"), on_front)
+    return on_front
 
 
 @kernel
-def _mark(offsets: Ints, order: Ints, scores: Floats, found: Bools) -> None:
+def _mark(offsets: Ints, order: Ints, scores: Floats, on_front: Bools) -> None:
     """Visit each list, best first, and mark what no marked one dominates.
 
     Args:
         offsets: int64 ``[n_sentences + 1]``.
         order: int64 ``[n_hyps]``, rows of each list from the best on.
         scores: float64 ``[n_hyps, n_metrics]``.
-        found: output, bool ``[n_hyps]``, initially False.
+        on_front: output, bool ``[n_hyps]``, initially False.
     """
     n_metrics = scores.shape[1]
     front = np.empty(len(order), dtype=np.int64)
@@ -245,7 +245,7 @@ def _mark(offsets: Ints, order: Ints, scores: Floats, found: Bools) -> None:
                     dominated = True
                     break
             if not dominated:
-                found[row] = True
+                on_front[row] = True
                 front[size] = row
                 size += 1
 

@@ -150,10 +150,10 @@ class Plane:
         """
         moved = self.length * (coordinates @ self.basis.T)
         matters = self.spread > 0.0
-        found = np.where(
+        weights = np.where(
             matters, (self.center + moved) / np.where(matters, self.spread, 1.0), self.at_origin
         )
-        return found if self.bounds is None else self.bounds.project(found)
+        return weights if self.bounds is None else self.bounds.project(weights)
 
 
 def simplex_search(
@@ -213,10 +213,10 @@ def _climb(
         points[:], scores[:] = points[order], scores[order]
         if scores[0] - scores[-1] <= settings.tolerance:
             break
-        found, asked = yield from step(plane, points, scores)
+        replacement, asked = yield from step(plane, points, scores)
         used += asked
-        if found is not None:
-            points[-1], scores[-1] = found
+        if replacement is not None:
+            points[-1], scores[-1] = replacement
         else:
             points[1:] = points[0] + shrinkage * (points[1:] - points[0])
             scores[1:] = yield plane.weights(points[1:])
@@ -302,9 +302,9 @@ def run_together(searches: Sequence[Search[Result]], scorer: Scorer) -> list[Res
     while asked:
         scores = scorer(np.concatenate(list(asked.values())))
         ends = np.cumsum([len(points) for points in asked.values()])
-        told = dict(zip(asked, np.split(scores, ends[:-1]), strict=True))
+        answers = dict(zip(asked, np.split(scores, ends[:-1]), strict=True))
         asked = {}
-        for number, answer in told.items():
+        for number, answer in answers.items():
             try:
                 asked[number] = searches[number].send(answer)
             except StopIteration as end:

@@ -162,13 +162,13 @@ def summary_mert(
 def _first_pass(
     problem: Problem, initial: Floats, rng: np.random.Generator, learner: Algorithm
 ) -> Solution:
-    found = learner.optimize(problem, initial, rng, learner.options(), no_progress)
-    if not found.weights[problem.tuning_set.space.n_dense :].any():
+    solution = learner.optimize(problem, initial, rng, learner.options(), no_progress)
+    if not solution.weights[problem.tuning_set.space.n_dense :].any():
         raise OptimizerError(
             f"{learner.name} found no sparse weights to summarize; choose another algorithm for "
             "the first pass, such as kbmira or rank-all"
         )
-    return found
+    return solution
 
 
 SUMMARY_MERT = Algorithm(

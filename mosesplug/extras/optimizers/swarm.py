@@ -184,10 +184,10 @@ def pso(
     def scores(places: Vector) -> Vector:
         return decoder.scores(places / scale)
 
-    given, random = starting_points(problem, initial, rng, 2 * options.particles)
-    given = given[: options.particles]
-    n_random = options.particles - len(given)
-    places = np.array([*given, *random[:n_random]]) * scale
+    own, random = starting_points(problem, initial, rng, 2 * options.particles)
+    own = own[: options.particles]
+    n_random = options.particles - len(own)
+    places = np.array([*own, *random[:n_random]]) * scale
     goals = np.array(random[-options.particles :]) * scale
     places[:, ~matters] = goals[:, ~matters] = 0.0
     places, goals = place(places), place(goals)

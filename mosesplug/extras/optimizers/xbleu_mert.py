@@ -218,9 +218,9 @@ def xbleu_mert(
 
     with ThreadPoolExecutor(max(1, problem.threads)) as pool:
         climbs = list(pool.map(climb, starts))
-    best = max(climbs, key=lambda each: (bool(each.end.weights.any()), each.end.value))
-    found = best.end.weights[task.active]
-    return make_solution(problem, initial, found, _history(task, climbs))
+    best = max(climbs, key=lambda climbed: (bool(climbed.end.weights.any()), climbed.end.value))
+    weights = best.end.weights[task.active]
+    return make_solution(problem, initial, weights, _history(task, climbs))
 
 
 def _task(problem: Problem, initial: Vector, options: XbleuMertOptions) -> _Task:
@@ -242,12 +242,12 @@ def _starts(
 ) -> list[Vector]:
     """Return weights of all features: given, historic bests, and random dense ones."""
     active, n_dense = problem.active_mask, problem.tuning_set.space.n_dense
-    given, random = starting_points(problem, initial, rng, restarts)
+    own, random = starting_points(problem, initial, rng, restarts)
     starts = []
-    for number, point in enumerate([*given, *random]):
+    for number, point in enumerate([*own, *random]):
         start = initial.copy()
         start[active] = point
-        if number >= len(given):
+        if number >= len(own):
             start[n_dense:] = initial[n_dense:]
         starts.append(normalize(problem, start))
     return starts
@@ -326,13 +326,13 @@ def _axes(task: _Task, place: _Place) -> list[Vector]:
 def _history(task: _Task, climbs: list[_Climb]) -> tuple[Mapping[str, object], ...]:
     return tuple(
         {
-            "start_score": each.start.score,
-            "score": each.end.score,
-            "penalty": each.end.score - each.end.value,
-            "active": int(np.count_nonzero(each.end.weights[task.active])),
-            "rounds": each.rounds,
+            "start_score": climbed.start.score,
+            "score": climbed.end.score,
+            "penalty": climbed.end.score - climbed.end.value,
+            "active": int(np.count_nonzero(climbed.end.weights[task.active])),
+            "rounds": climbed.rounds,
         }
-        for each in climbs
+        for climbed in climbs
     )
 
 

@@ -76,18 +76,18 @@ def envelope(
             f"edge {edge} of the search graph scores {intercepts[edge]:g} + {slopes[edge]:g} x, "
             "and both must be finite numbers"
         )
-    found = find_winners(
+    winners = find_winners(
         LineGraph(graph.edge_offsets, graph.tail_offsets, graph.tails, intercepts, slopes)
     )
-    if found.size < 0:
-        raise DataError(explain_failure(found.size))
-    lines = found.lines[: found.size]
+    if winners.size < 0:
+        raise DataError(explain_failure(winners.size))
+    lines = winners.lines[: winners.size]
     return Envelope(
-        found.starts[1 : found.size].copy(),
+        winners.starts[1 : winners.size].copy(),
         lines[:, 0].copy(),
         lines[:, 1].copy(),
-        found.derivations[: found.size].copy(),
-        found.edges,
+        winners.derivations[: winners.size].copy(),
+        winners.edges,
     )
 
 

@@ -99,37 +99,37 @@ def find_winners(graph: LineGraph) -> Winners:
     goal = inside[-1]
     # Lane k decodes with shares[0, k] of the intercepts and shares[1, k] of the slopes.
     shares = _first_shares(graph.intercepts, graph.slopes)
-    found = _room_for(16)
+    state = _room_for(16)
     edges, top = np.empty(256, dtype=np.int64), 0
     _decode(graph, shares, inside)
     if goal[1] == -np.inf:
         return _none(NO_DERIVATION)
     for lane in range(_LANES):
-        edges, top = _read_back(graph, shares, inside, lane, found, lane, edges, top)
+        edges, top = _read_back(graph, shares, inside, lane, state, lane, edges, top)
         if top < 0:
             return _none(TOO_LARGE)
     count = _LANES
-    head = _link(found)
+    head = _link(state)
     # The left ones of pairs that may have something between them.
-    waiting, n_waiting = _lefts(found, head)
+    waiting, n_waiting = _lefts(state, head)
     asked = np.empty(_LANES, dtype=np.int64)
     while n_waiting > 0:
-        n_asked, n_waiting = _ask(found, waiting, n_waiting, asked, shares)
+        n_asked, n_waiting = _ask(state, waiting, n_waiting, asked, shares)
         if n_asked == 0:
             break
         _decode(graph, shares, inside)
         for lane in range(n_asked):
             left = asked[lane]
-            if not _rises(found.lines[left], goal[lane], shares[1, lane]):
+            if not _rises(state.lines[left], goal[lane], shares[1, lane]):
                 continue
-            if count == len(found.after):
-                found = _enlarge(found)
+            if count == len(state.after):
+                state = _enlarge(state)
             if n_waiting + 2 > len(waiting):
                 waiting = double_length(waiting)
-            edges, top = _read_back(graph, shares, inside, lane, found, count, edges, top)
+            edges, top = _read_back(graph, shares, inside, lane, state, count, edges, top)
             if top < 0:
                 return _none(TOO_LARGE)
-            placed = _place(found, left, count)
+            placed = _place(state, left, count)
             if placed != _NOWHERE:
                 waiting[n_waiting] = left
                 n_waiting += 1
@@ -137,7 +137,7 @@ def find_winners(graph: LineGraph) -> Winners:
                 waiting[n_waiting] = count
                 n_waiting += 1
                 count += 1
-    return _by_slope(found, head, count, edges)
+    return _by_slope(state, head, count, edges)
 
 
 @kernel
@@ -199,7 +199,7 @@ def _read_back(
     shares: NDArray[np.float64],
     inside: NDArray[np.float64],
     lane: int,
-    found: _Found,
+    state: _Found,
     line: int,
     edges: NDArray[np.int64],
     top: int,
@@ -211,7 +211,7 @@ def _read_back(
     """
     edge_offsets, tail_offsets, tails, intercepts, slopes = graph
     begin = top
-    sums = found.lines[line]
+    sums = state.lines[line]
     sums[:] = 0.0
     nodes = np.empty(64, dtype=np.int64)
     nodes[0] = len(edge_offsets) - 2
@@ -242,7 +242,7 @@ def _read_back(
         for entry in range(high - 1, low - 1, -1):
             nodes[height] = tails[entry]
             height += 1
-    found.derivations[line, 0], found.derivations[line, 1] = begin, top
+    state.derivations[line, 0], state.derivations[line, 1] = begin, top
     return edges, top
 
 
@@ -257,18 +257,18 @@ def _room_for(room: int) -> _Found:
 
 
 @kernel
-def _enlarge(found: _Found) -> _Found:
-    room = len(found.after)
+def _enlarge(state: _Found) -> _Found:
+    room = len(state.after)
     larger = _room_for(2 * room)
-    larger.lines[:room] = found.lines
-    larger.derivations[:room] = found.derivations
-    larger.after[:room] = found.after
-    larger.loose[:room] = found.loose
+    larger.lines[:room] = state.lines
+    larger.derivations[:room] = state.derivations
+    larger.after[:room] = state.after
+    larger.loose[:room] = state.loose
     return larger
 
 
 @kernel
-def _link(found: _Found) -> int:
+def _link(state: _Found) -> int:
     """Link the distinct derivations of the first pass by slope; return the first.
 
     Both ends are loose. An end is dropped if a sample has the same slope, since samples are on the
@@ -276,17 +276,17 @@ def _link(found: _Found) -> int:
     """
     head = last = 1
     for line in range(2, _LANES - 1):
-        rise = found.lines[line, 1] - found.lines[last, 1]
-        if rise > _noise(found.lines[last], found.lines[line]):
-            found.after[last] = line
+        rise = state.lines[line, 1] - state.lines[last, 1]
+        if rise > _noise(state.lines[last], state.lines[line]):
+            state.after[last] = line
             last = line
     end = _LANES - 1
-    if found.lines[end, 1] - found.lines[last, 1] > _noise(found.lines[last], found.lines[end]):
-        found.after[last] = end
-        found.loose[end] = True
-    if found.lines[head, 1] - found.lines[0, 1] > _noise(found.lines[0], found.lines[head]):
-        found.after[0] = head
-        found.loose[0] = True
+    if state.lines[end, 1] - state.lines[last, 1] > _noise(state.lines[last], state.lines[end]):
+        state.after[last] = end
+        state.loose[end] = True
+    if state.lines[head, 1] - state.lines[0, 1] > _noise(state.lines[0], state.lines[head]):
+        state.after[0] = head
+        state.loose[0] = True
         head = 0
     return head
 
@@ -309,20 +309,20 @@ def _rises(line: NDArray[np.float64], score: float, point: float) -> bool:
 
 
 @kernel
-def _lefts(found: _Found, head: int) -> tuple[NDArray[np.int64], int]:
+def _lefts(state: _Found, head: int) -> tuple[NDArray[np.int64], int]:
     """Return all lines but the last in an array with spare room, and their number."""
     lefts = np.empty(64, dtype=np.int64)
     size, line = 0, head
-    while found.after[line] >= 0:
+    while state.after[line] >= 0:
         lefts[size] = line
         size += 1
-        line = found.after[line]
+        line = state.after[line]
     return lefts, size
 
 
 @kernel
 def _ask(
-    found: _Found,
+    state: _Found,
     waiting: NDArray[np.int64],
     n_waiting: int,
     asked: NDArray[np.int64],
@@ -339,7 +339,7 @@ def _ask(
     while n_waiting > 0 and n_asked < _LANES:
         n_waiting -= 1
         left = waiting[n_waiting]
-        point = _meeting(found.lines[left], found.lines[found.after[left]])
+        point = _meeting(state.lines[left], state.lines[state.after[left]])
         if abs(point) < np.inf:
             asked[n_asked] = left
             shares[0, n_asked], shares[1, n_asked] = 1.0, point
@@ -349,36 +349,36 @@ def _ask(
 
 
 @kernel
-def _place(found: _Found, left: int, new: int) -> int:
+def _place(state: _Found, left: int, new: int) -> int:
     """Insert ``new`` between ``left`` and its successor, or replace one of them.
 
     ``new`` was found where the two lines meet.
     """
-    right = found.after[left]
-    from_left = found.lines[new, 1] - found.lines[left, 1]
-    to_right = found.lines[right, 1] - found.lines[new, 1]
-    if min(from_left, to_right) > _noise(found.lines[left], found.lines[right]):
-        found.after[new] = right
-        found.after[left] = new
+    right = state.after[left]
+    from_left = state.lines[new, 1] - state.lines[left, 1]
+    to_right = state.lines[right, 1] - state.lines[new, 1]
+    if min(from_left, to_right) > _noise(state.lines[left], state.lines[right]):
+        state.after[new] = right
+        state.after[left] = new
         return _BETWEEN
     other = left if from_left < to_right else right
-    if not found.loose[other]:
+    if not state.loose[other]:
         return _NOWHERE
-    found.lines[other] = found.lines[new]
-    found.derivations[other] = found.derivations[new]
-    found.loose[other] = False
+    state.lines[other] = state.lines[new]
+    state.derivations[other] = state.derivations[new]
+    state.loose[other] = False
     return _IN_PLACE
 
 
 @kernel
-def _by_slope(found: _Found, head: int, count: int, edges: NDArray[np.int64]) -> Winners:
+def _by_slope(state: _Found, head: int, count: int, edges: NDArray[np.int64]) -> Winners:
     """Return derivations by slope, without those that win nowhere, due to rounding."""
     lines = np.empty((count, 2))
     starts = np.empty(count)
     derivations = np.empty((count, 2), dtype=np.int64)
     top, line = 0, head
     while line >= 0:
-        intercept, slope = found.lines[line, 0], found.lines[line, 1]
+        intercept, slope = state.lines[line, 0], state.lines[line, 1]
         start = -np.inf
         while top > 0:
             start = (lines[top - 1, 0] - intercept) / (slope - lines[top - 1, 1])
@@ -389,7 +389,7 @@ def _by_slope(found: _Found, head: int, count: int, edges: NDArray[np.int64]) ->
         if start < np.inf:  # else beyond all numbers
             lines[top, 0], lines[top, 1] = intercept, slope
             starts[top] = start
-            derivations[top] = found.derivations[line]
+            derivations[top] = state.derivations[line]
             top += 1
-        line = found.after[line]
+        line = state.after[line]
     return Winners(top, lines, starts, derivations, edges)

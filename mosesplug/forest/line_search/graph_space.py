@@ -127,13 +127,13 @@ def graph_source(
             f"search graphs of {len(graphs)} sentences, but the references have "
             f"{references.n_sentences} lines"
         )
-    filled = [(number, each) for number, each in enumerate(graphs) if len(each)]
+    filled = [(number, own) for number, own in enumerate(graphs) if len(own)]
     if not filled:
         raise DataError("there are no search graphs to tune on")
     most = max(1000, _MOST_TRANSLATIONS // len(filled))
     sentences = []
-    for number, each in filled:
-        graph = unite_graphs(each)
+    for number, own in filled:
+        graph = unite_graphs(own)
         translations = Translations(number, graph.words, metric, references, most)
         sentences.append(_Sentence(number, sentence_graph(graph), translations))
     pool = ThreadPoolExecutor(threads) if threads > 1 else None
@@ -234,10 +234,10 @@ def _spread(sentence: _Sentence, axes: NDArray[np.int64]) -> Vector:
     graph = sentence.graph
     spread = np.zeros(len(axes))
     for place, axis in enumerate(axes):
-        found = np.flatnonzero(graph.columns == axis)
-        if len(found):
+        column = np.flatnonzero(graph.columns == axis)
+        if len(column):
             direction = np.zeros(len(graph.columns))
-            direction[found] = 1.0
+            direction[column] = 1.0
             spread[place] = _reach(graph, direction) + _reach(graph, -direction)
     return spread
 
@@ -291,22 +291,22 @@ def _translations_along(
     offsets = np.zeros(65, dtype=np.int64)
     for line in range(len(directions)):
         slopes = score_edges(graph, directions[line])
-        found = find_winners(
+        winners = find_winners(
             LineGraph(graph.edge_offsets, graph.tail_offsets, graph.tails, intercepts, slopes)
         )
-        if found.size < 0:
-            lines[-1] = found.size
+        if winners.size < 0:
+            lines[-1] = winners.size
             break
-        while size + found.size > len(starts):
+        while size + winners.size > len(starts):
             larger = np.empty(2 * len(starts))
             larger[:size] = starts[:size]
             starts, offsets = larger, double_length(offsets)
-        for number in range(found.size):
-            begin, end = found.derivations[number, 0], found.derivations[number, 1]
+        for number in range(winners.size):
+            begin, end = winners.derivations[number, 0], winners.derivations[number, 1]
             words, top = append_words(
-                graph.target_offsets, graph.targets, found.edges[begin:end], words, top
+                graph.target_offsets, graph.targets, winners.edges[begin:end], words, top
             )
-            starts[size] = found.starts[number]
+            starts[size] = winners.starts[number]
             size += 1
             offsets[size] = top
         lines[line + 1] = size

@@ -37,8 +37,8 @@ def starting_points(
     active = problem.active_mask
     minima, maxima = (bound[active] for bound in problem.box)
     historic = (_place_start(problem, np.asarray(start, np.float64)) for start in problem.starts)
-    given = [initial[active], *(start[active] for start in historic)]
-    return given, list(rng.uniform(minima, maxima, (restarts, len(minima))))
+    own = [initial[active], *(start[active] for start in historic)]
+    return own, list(rng.uniform(minima, maxima, (restarts, len(minima))))
 
 
 def _place_start(problem: Problem, start: Vector) -> Vector:
@@ -47,7 +47,7 @@ def _place_start(problem: Problem, start: Vector) -> Vector:
 
 
 def choose_best(
-    problem: Problem, initial: Weights, found: Sequence[Vector], scores: Sequence[float]
+    problem: Problem, initial: Weights, ends: Sequence[Vector], scores: Sequence[float]
 ) -> int:
     """Return the index of the highest score, in a tie of weights that are not all 0.
 
@@ -55,26 +55,26 @@ def choose_best(
 
     Args:
         problem: with the active features.
-        found: active weights, each float64 ``[n_active]``.
+        ends: active weights, each float64 ``[n_active]``.
         scores: the score of each.
     """
     fixed_count = bool(initial[~problem.active_mask].any())
 
     def rank(number: int) -> tuple[bool, float, bool]:
-        tunes = bool(found[number].any())
+        tunes = bool(ends[number].any())
         return fixed_count or tunes, scores[number], tunes
 
     return max(range(len(scores)), key=rank)
 
 
-def insert_active(problem: Problem, initial: Vector, found: Vector) -> Vector:
+def insert_active(problem: Problem, initial: Vector, own: Vector) -> Vector:
     """Return the initial weights with the active ones, ``[n_active]``, replaced.
 
     Raises:
         OptimizerError: all weights are zero.
     """
     weights = initial.copy()
-    weights[problem.active_mask] = found
+    weights[problem.active_mask] = own
     if not weights.any():
         raise OptimizerError(
             "the search found nothing better than weights that are all zero; start from other "
@@ -86,11 +86,11 @@ def insert_active(problem: Problem, initial: Vector, found: Vector) -> Vector:
 def make_solution(
     problem: Problem,
     initial: Vector,
-    found: Vector,
+    own: Vector,
     history: tuple[Mapping[str, object], ...],
 ) -> Solution:
     """Return the weights of ``insert_active``, normalized, and scored by decoding."""
-    return score_solution(problem, insert_active(problem, initial, found), history)
+    return score_solution(problem, insert_active(problem, initial, own), history)
 
 
 Floats = NDArray[np.float64]
@@ -114,9 +114,9 @@ def fit_in_proportion(fixed: Floats, length: float, fit: FitFunction) -> Fit:
     """
     if not fixed.any():
         return fit(None, 0.0)
-    found = fit(fixed / length, 0.0)
-    if found.weights[-1] > 0.0:
-        return replace(found, weights=found.weights[:-1] * (length / found.weights[-1]))
+    result = fit(fixed / length, 0.0)
+    if result.weights[-1] > 0.0:
+        return replace(result, weights=result.weights[:-1] * (length / result.weights[-1]))
     return fit(None, fixed)
 
 
@@ -148,9 +148,9 @@ def fit_in_bounds(bounds: Bounds | None, fixed: Floats, length: float, fit: FitF
     def scaled(scale: float) -> Fit:
         return fit(None, scale * fixed, (scale * low, scale * high))
 
-    scale, _ = minimize_over_scale(scaled, lambda each: each.loss)
-    found = scaled(scale)
-    return replace(found, weights=found.weights / scale)
+    scale, _ = minimize_over_scale(scaled, lambda result: result.loss)
+    scaled_fit = scaled(scale)
+    return replace(scaled_fit, weights=scaled_fit.weights / scale)
 
 
 def fit_active(
@@ -175,14 +175,14 @@ def fit_active(
     fixed = np.where(active, 0.0, initial)
     scores = rows_of(problem.tuning_set.model_scores(fixed))
     bounds = None if problem.bounds is None else problem.bounds.take(active)
-    found = fit_in_bounds(bounds, scores, float(np.linalg.norm(fixed)), fit)
+    result = fit_in_bounds(bounds, scores, float(np.linalg.norm(fixed)), fit)
     weights = initial.copy()
-    weights[active] = found.weights
+    weights[active] = result.weights
     if not weights.any():
         raise OptimizerError(
             "all weights are zero: the features do not separate good hypotheses from bad ones"
         )
-    return weights, found
+    return weights, result
 
 
 def fit_scaled(
@@ -206,15 +206,15 @@ def fit_scaled(
         own = replace(lists, fixed_scores=np.zeros(len(lists.fixed_scores)) + others)
         if column is not None:
             own = lists.with_fixed_column(column)
-        found = fit(own) if box is None else fit(own, (box[0] * own.units, box[1] * own.units))
-        latest[:] = [found]
-        return replace(found, weights=found.weights / own.units)
+        result = fit(own) if box is None else fit(own, (box[0] * own.units, box[1] * own.units))
+        latest[:] = [result]
+        return replace(result, weights=result.weights / own.units)
 
     length = float(np.linalg.norm(np.where(problem.active_mask, 0.0, initial)))
     bounds = None if problem.bounds is None else problem.bounds.take(lists.columns)
-    found = fit_in_bounds(bounds, lists.fixed_scores, length, unscaled)
+    result = fit_in_bounds(bounds, lists.fixed_scores, length, unscaled)
     weights = np.where(problem.active_mask, 0.0, initial)
-    weights[lists.columns] = found.weights
+    weights[lists.columns] = result.weights
     if not weights[lists.columns].any():
         early = "" if latest[0].has_converged else ", or the solver had too few steps"
         raise OptimizerError(

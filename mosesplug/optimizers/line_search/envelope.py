@@ -79,7 +79,7 @@ def envelopes(
     changes: NDArray[Any],
     firsts: NDArray[np.int32],
     totals: NDArray[np.float64],
-    found: NDArray[np.int64],
+    sizes: NDArray[np.int64],
     points: NDArray[np.float64],
     hull: NDArray[np.int64],
     rows: NDArray[np.int64],
@@ -103,7 +103,7 @@ def envelopes(
             highest after each threshold minus those of the one before.
         firsts: output, int32 ``[n_wanted, n_sentences]``: the 1-best at minus infinity.
         totals: output, float64 ``[n_wanted, n_stats]``: their summed statistics.
-        found: output, int64 ``[n_wanted]``: number of thresholds; if it exceeds the room, the
+        sizes: output, int64 ``[n_wanted]``: number of thresholds; if it exceeds the room, the
             outputs are invalid.
         points: working memory, as the rest (see ``HullMemory``).
         hull: see ``HullMemory``.
@@ -114,7 +114,7 @@ def envelopes(
         words: see ``HullMemory``.
     """
     n_directions, room, n_stats = known.shape[1], thresholds.shape[1], stats.shape[1]
-    found[:] = 0
+    sizes[:] = 0
     totals[:] = 0.0
     for sentence in range(len(offsets) - 1):
         start, end = offsets[sentence], offsets[sentence + 1]
@@ -146,9 +146,9 @@ def envelopes(
             firsts[line, sentence] = before
             for k in range(n_stats):
                 totals[line, k] += stats[before, k]
-            at = found[line]
-            found[line] += size - 1
-            if found[line] > room:
+            at = sizes[line]
+            sizes[line] += size - 1
+            if sizes[line] > room:
                 continue
             for i in range(1, size):
                 after = start + hull[i]

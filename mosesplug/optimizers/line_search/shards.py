@@ -97,12 +97,12 @@ class _Shard:
             if key in self.scores:
                 self.scores.move_to_end(key)
                 return self.scores[key]
-        found = self.space.at(weights)
+        scores = self.space.at(weights)
         with self.lock:
-            self.scores[key] = found
+            self.scores[key] = scores
             if len(self.scores) > POINTS:
                 self.scores.popitem(last=False)
-        return found
+        return scores
 
 
 def _make_shard(

@@ -185,15 +185,15 @@ class Anchor:
     length: float
 
     @classmethod
-    def of(cls, weights: Vector, direction: Vector, given: Vector) -> Anchor:
+    def of(cls, weights: Vector, direction: Vector, center: Vector) -> Anchor:
         """Return the products of float64 ``[n_features]``; inactive directions are 0."""
         return cls(
-            float(weights @ given),
-            float(direction @ given),
+            float(weights @ center),
+            float(direction @ center),
             float(weights @ weights),
             float(weights @ direction),
             float(direction @ direction),
-            float(given @ given),
+            float(center @ center),
         )
 
     def sine(self, steps: Vector) -> Vector:

@@ -135,7 +135,7 @@ def minimize_in_box_with_l1(
             accepted(join(parts), value, gradient[:n] - gradient[n:])
 
     x = np.clip(start, low, high)
-    found = minimize_in_box(
+    fit = minimize_in_box(
         split,
         np.concatenate([np.maximum(x, 0.0), np.maximum(-x, 0.0)]),
         (
@@ -145,7 +145,7 @@ def minimize_in_box_with_l1(
         accepted=report,
         **settings,  # type: ignore[arg-type]
     )
-    return replace(found, weights=join(found.weights))
+    return replace(fit, weights=join(fit.weights))
 
 
 _WIDEST = 12

@@ -104,13 +104,13 @@ def minimize_smooth(
         if np.abs(gradient).max(initial=0.0) <= steepness:
             return Fit(x, value, iteration, True)
         direction = lbfgs_direction(pairs, -gradient)
-        found = _step(value_and_gradient, x, value, gradient, direction, first=not pairs)
-        if found is None and pairs:
+        moved = _step(value_and_gradient, x, value, gradient, direction, first=not pairs)
+        if moved is None and pairs:
             pairs.clear()
-            found = _step(value_and_gradient, x, value, gradient, -gradient, first=True)
-        if found is None:
+            moved = _step(value_and_gradient, x, value, gradient, -gradient, first=True)
+        if moved is None:
             return Fit(x, value, iteration, True)  # lower only by less than rounding
-        there, new_value, new_gradient = found
+        there, new_value, new_gradient = moved
         step, change = there - x, new_gradient - gradient
         if float(step @ change) > 1e-14 * float(change @ change):
             pairs.append((step, change))

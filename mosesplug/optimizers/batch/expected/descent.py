@@ -92,7 +92,7 @@ class Coordinates:
                 inactive = fixed / length
                 variances, start = np.append(variances, variance), np.append(start, length)
                 squares = np.append(squares, variance)
-        given, size, variance = start, float(np.abs(start).max(initial=0.0)), 0.0
+        raw, size, variance = start, float(np.abs(start).max(initial=0.0)), 0.0
         if size > 0.0:
             start = start / size
             weights = _spread(active, inactive, start)
@@ -109,7 +109,7 @@ class Coordinates:
         if inactive is not None:
             low, high = np.append(low, length), np.append(high, length)
         box = (unit * low, unit * high)
-        return cls(active, inactive, variances, squares, unit * given, length, box=box, unit=unit)
+        return cls(active, inactive, variances, squares, unit * raw, length, box=box, unit=unit)
 
     def weights(self, x: Floats) -> Floats:
         """Return the weights of the distribution, float64 ``[n_features]``."""
@@ -142,7 +142,7 @@ class Coordinates:
         if self.inactive is not None:
             weights[self.active] = x[:-1] * (self.length / x[-1])
             return weights
-        before, now = (float(np.abs(each).sum()) for each in (initial[self.active], x))
+        before, now = (float(np.abs(weights_of).sum()) for weights_of in (initial[self.active], x))
         weights[self.active] = x * (before / now) if before > 0.0 and now > 0.0 else x
         return weights
 

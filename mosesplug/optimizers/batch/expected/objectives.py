@@ -131,16 +131,16 @@ def softmax(
 
 def _oracle_sums(part: _Part, weights: Weights) -> _Sums:
     lists = part.lists
-    found = lists.distribution(weights, part.rows.get("costs"))
+    model = lists.distribution(weights, part.rows.get("costs"))
     losses, coefficients = np.empty(lists.n_sentences), np.empty(lists.n_hyps)
     lists.for_each_block(
         lambda first, last: compute_oracle_losses(
             lists.offsets,
             first,
             last,
-            found.scores,
-            found.logs,
-            found.shares,
+            model.scores,
+            model.logs,
+            model.shares,
             part.rows["is_oracle"],
             losses,
             coefficients,
@@ -194,10 +194,10 @@ def xbleu(shards: ListShards, temperature: float = 0.0) -> Objective:
 def _expected_statistics(part: _Part, weights: Weights) -> Floats:
     """Return the expected statistics of each block, float64 ``[n_blocks, 9]``."""
     lists, stats = part.lists, part.rows["stats"]
-    found = part.keep_distribution(weights)
+    model = part.keep_distribution(weights)
     return lists.block_sums(
         stats.shape[1],
-        lambda first, last, own: add_statistics(*lists.rows(first, last), stats, found.shares, own),
+        lambda first, last, own: add_statistics(*lists.rows(first, last), stats, model.shares, own),
     )
 
 
@@ -213,13 +213,13 @@ def _bleu_sums(
     return _average(lists, part.take_distribution(weights), errors, temperature)
 
 
-def _average(lists: BlockedLists, found: Distribution, errors: Scores, temperature: float) -> _Sums:
+def _average(lists: BlockedLists, model: Distribution, errors: Scores, temperature: float) -> _Sums:
     """Return expected errors of sentences minus the temperature times their entropies.
 
     The entropy of a sentence is ``log sum exp(s) - E[s]``, so the scores ``s`` act as errors too.
     """
     if temperature == 0.0:
-        means, coefficients = lists.expectations(found, errors)
+        means, coefficients = lists.expectations(model, errors)
         return means, lists.gradient_parts(coefficients)
-    means, coefficients = lists.expectations(found, errors + temperature * found.scores)
-    return means - temperature * found.logs, lists.gradient_parts(coefficients)
+    means, coefficients = lists.expectations(model, errors + temperature * model.scores)
+    return means - temperature * model.logs, lists.gradient_parts(coefficients)

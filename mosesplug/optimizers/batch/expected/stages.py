@@ -179,15 +179,15 @@ class AnnealingOptions:
                 "a temperature requires a cooling_rate between 0 and 1 and a temperature_end above "
                 f"0, not {self.cooling_rate:g} and {self.temperature_end:g}"
             )
-        found = []
+        stages = []
         for stage in self._endless():
-            found.append(stage)
-            if len(found) > _STAGES:
+            stages.append(stage)
+            if len(stages) > _STAGES:
                 raise UsageError(
                     f"more than {_STAGES} stages of annealing: choose rates farther from 1, or "
                     "ends closer to the start"
                 )
-        return tuple(found)
+        return tuple(stages)
 
     def _endless(self) -> Iterator[AnnealingStage]:
         """Yield cooling, then quenching stages; the last scale is ``quench_end`` itself."""

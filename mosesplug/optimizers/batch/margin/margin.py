@@ -203,36 +203,36 @@ def _solve_in_rounds(
             references = _references(lists, weights, gains, options)
             if before is not None and np.array_equal(references, before):
                 break
-            found, end = solve(lists, references, end)
-            weights, before = found.weights, references
+            result, end = solve(lists, references, end)
+            weights, before = result.weights, references
             score = _score(problem, lists, weights)
             if best is None or score > best_score:
-                best, best_score = found, score
-            rounds.append(_round(lists, gains, found, score, options))
+                best, best_score = result, score
+            rounds.append(_round(lists, gains, result, score, options))
             progress(number, options.rounds, "rounds")
             if options.oracles == "best":
                 break
         assert best is not None
         return replace(best, rounds=tuple(rounds))
 
-    weights, found = fit_scaled(problem, initial, lists, fit)
+    weights, result = fit_scaled(problem, initial, lists, fit)
     progress(options.rounds, options.rounds, "rounds")
-    return score_solution(problem, weights, found.rounds)
+    return score_solution(problem, weights, result.rounds)
 
 
 def _round(
-    lists: ScaledLists, gains: Floats, found: Fit, score: float, options: _ReferenceOptions
+    lists: ScaledLists, gains: Floats, fit: Fit, score: float, options: _ReferenceOptions
 ) -> Mapping[str, Any]:
     step = {
-        "objective": found.loss,
-        "bound": found.bound,
-        "gap": found.gap,
-        "iterations": found.iterations,
-        "converged": found.has_converged,
+        "objective": fit.loss,
+        "bound": fit.bound,
+        "gap": fit.gap,
+        "iterations": fit.iterations,
+        "converged": fit.has_converged,
         "score": score,
     }
     if options.oracles == "hope":
-        step["ramp"] = ramp_loss(lists, found.weights, gains, options.regularization)
+        step["ramp"] = ramp_loss(lists, fit.weights, gains, options.regularization)
     return step
 
 

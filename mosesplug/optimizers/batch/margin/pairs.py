@@ -97,12 +97,12 @@ def solve_pairs(loss: PairsLoss, rng: np.random.Generator, *, tolerance: float, 
         add_coefficients(descent, coefficients)
         weights = loss.lists.combine(coefficients)
         square = 0.5 * loss.regularization * float(weights @ weights)
-        found = square + loss.mean_loss(weights, pairs)[0]
+        reached = square + loss.mean_loss(weights, pairs)[0]
         gained = loss.regularization * float(descent.multipliers @ demands)
         bound = max(bound, float(gained - square + constant / max(1, n_pairs)))
-        if found < objective:
-            best, objective = weights, found
-        rounds.append({"objective": found, "bound": bound})
+        if reached < objective:
+            best, objective = weights, reached
+        rounds.append({"objective": reached, "bound": bound})
         if objective - bound <= tolerance * objective:
             break
     if not len(demands):

@@ -188,7 +188,7 @@ def rampion(
         )
     center = initial if problem.center is None else problem.center
     initial, center = (
-        _scale_start(problem, each, options.start_norm) for each in (initial, center)
+        _scale_start(problem, unscaled, options.start_norm) for unscaled in (initial, center)
     )
     lists = scale_lists(problem, initial, options.scaling)
     ramp = _ramp(problem, initial, center, lists, rng, options)

@@ -125,8 +125,8 @@ def contrast_pairs(pairs: RankedPairs, n_hyps: int) -> Contrast:
     """Return the better hypothesis minus the worse, of each pair."""
 
     def transposed(values: Floats) -> Floats:
-        found = np.bincount(pairs.better, values, n_hyps) - np.bincount(pairs.worse, values, n_hyps)
-        return np.asarray(found, dtype=np.float64)
+        sums = np.bincount(pairs.better, values, n_hyps) - np.bincount(pairs.worse, values, n_hyps)
+        return np.asarray(sums, dtype=np.float64)
 
     return Contrast(lambda values: values[pairs.better] - values[pairs.worse], transposed)
 
@@ -187,8 +187,8 @@ def fit_differences(
     shape = (len(targets), len(lists.columns))
     operator = LinearOperator(shape, matvec=forward, rmatvec=backward, dtype=np.float64)
     damp = float(np.sqrt(regularization * len(targets)))
-    found = lsqr(operator, targets, damp=damp, atol=1e-10, btol=1e-10, iter_lim=_ITERATIONS)
-    weights, stopped, iterations = np.asarray(found[0]), int(found[1]), int(found[2])
+    solved = lsqr(operator, targets, damp=damp, atol=1e-10, btol=1e-10, iter_lim=_ITERATIONS)
+    weights, stopped, iterations = np.asarray(solved[0]), int(solved[1]), int(solved[2])
     misses = targets - forward(weights)
     loss = float(misses @ misses) / max(1, len(targets))
     return Fit(weights, loss + regularization * float(weights @ weights), iterations, stopped != 7)

@@ -55,15 +55,15 @@ def search_lists_first(
         def told(done: int, total: int, what: str, number: int = number) -> None:
             progress(done, total, f"{what} on lists of the graphs ({number})")
 
-        found = search(replace(listed, tuning_set=merge_lists(parts)), best, told)
-        history += [{**step, "searched": "lists"} for step in found.history]
-        now = graphs.score(found.weights)
+        solution = search(replace(listed, tuning_set=merge_lists(parts)), best, told)
+        history += [{**step, "searched": "lists"} for step in solution.history]
+        now = graphs.score(solution.weights)
         gain = now - score
         if gain >= 0.0:  # in a tie, those that suit the lists
-            best, score = found.weights, now
+            best, score = solution.weights, now
         if gain <= tolerance or number == ROUNDS:
             break
-        parts.append(graphs.best_lists(found.weights, LIST_SIZE))
+        parts.append(graphs.best_lists(solution.weights, LIST_SIZE))
     progress(0, 1, "climbs on the graphs")
     end = climb(problem, best, progress)
     return replace(end, history=(*history, *end.history))

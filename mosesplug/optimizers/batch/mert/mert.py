@@ -120,9 +120,9 @@ def mert(
             problem,
             initial,
             options.tolerance,
-            lambda lists, start, told: MERT.optimize(lists, start, rng, options, told),
-            lambda graphs, start, told: MERT.optimize(
-                replace(graphs, starts=()), start, rng, once, told
+            lambda lists, start, report: MERT.optimize(lists, start, rng, options, report),
+            lambda graphs, start, report: MERT.optimize(
+                replace(graphs, starts=()), start, rng, once, report
             ),
             progress,
         )
@@ -131,15 +131,15 @@ def mert(
         raise OptimizerError("a weight that must be positive is fixed at 0 or below")
     space = candidates.lines(active, initial)
     settings = _settings(problem, options, _regularizer(problem, initial, space, options))
-    given, random = starting_points(problem, initial, rng, options.restarts)
-    given = [make_positive(start, settings.positive) for start in given]
+    own, random = starting_points(problem, initial, rng, options.restarts)
+    own = [make_positive(start, settings.positive) for start in own]
     random = [make_positive(start, settings.positive) for start in random]
     polish = 0 if options.method == "random" else options.polish
-    told, one_at_a_time, total = count(1), threading.Lock(), len(given) + len(random) + polish
+    report, one_at_a_time, total = count(1), threading.Lock(), len(own) + len(random) + polish
 
     def finished() -> None:
         with one_at_a_time:  # so that counts are reported in order
-            progress(next(told), total, "climbs")
+            progress(next(report), total, "climbs")
 
     def choose(climbs: list[Climb]) -> Climb:
         weights, scores = [each.weights for each in climbs], [each.score for each in climbs]
@@ -148,7 +148,7 @@ def mert(
     with ThreadPoolExecutor(max(1, problem.threads)) as pool:
         run = _runner(space, rng, pool, finished)
         silent = _runner(space, rng, pool, lambda: None)
-        climbs = run(CLIMBS[options.method], given, settings)
+        climbs = run(CLIMBS[options.method], own, settings)
         best = choose(climbs)
         small = _is_small(problem, options)
         sample = _sample_space(problem, initial, options)
@@ -159,28 +159,28 @@ def mert(
                 ends = _runner(sample, rng, pool, finished)(climb_axes, starts, settings)
                 starts = _choose_starts(space, [end.weights for end in ends], settings, pool)
                 climb = silent
-            found = climb(CLIMBS[options.method], starts, bounded)
-            climbs += found
-            best = choose([best, *found])
+            climbed = climb(CLIMBS[options.method], starts, bounded)
+            climbs += climbed
+            best = choose([best, *climbed])
         while small and len(random) < MOST_RESTARTS * options.restarts:
-            if sum(each.score >= best.score for each in climbs[len(given) :]) >= ARRIVALS:
+            if sum(each.score >= best.score for each in climbs[len(own) :]) >= ARRIVALS:
                 break
             _, more = starting_points(problem, initial, rng, options.restarts)
             random += more
             total += len(more)
             starts = [settings.place(each) for each in more]
-            found = run(CLIMBS[options.method], starts, _add_directions(settings))
-            climbs += found
-            best = choose([best, *found])
+            climbed = run(CLIMBS[options.method], starts, _add_directions(settings))
+            climbs += climbed
+            best = choose([best, *climbed])
         insert_active(problem, initial, best.weights)  # rejects zeros before the polish
         idle, n_starts = 0, len(climbs)
         while idle < polish:
             wave = min(WAVE, polish - idle)
-            total = len(given) + len(random) + len(climbs) - n_starts + polish - idle
+            total = len(own) + len(random) + len(climbs) - n_starts + polish - idle
             around = _polish_settings(settings, problem, options, best)
-            found = run(climb_from_perturbation, [best.weights] * wave, around)
-            climbs += found
-            better = choose([best, *found])
+            climbed = run(climb_from_perturbation, [best.weights] * wave, around)
+            climbs += climbed
+            better = choose([best, *climbed])
             idle = 0 if better.score > best.score else idle + wave
             best = better
 

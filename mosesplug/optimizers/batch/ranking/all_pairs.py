@@ -202,10 +202,10 @@ def all_pairs(
         above[start:end] = np.maximum(higher[own], own + 1)
         below[start:end] = np.minimum(lower[own], own)
     order, zeros = np.arange(len(gains)), np.zeros(len(gains))
-    found = AllPairs(offsets, gains, levels, above, below, False, zeros + 1.0, 0.0, 0)
-    counts = found.sums(order, zeros, 1.0, zeros)[:, 0]
-    found = AllPairs(offsets, gains, levels, above, below, by_gap, zeros + 1.0, 0.0, 0)
-    weights = found.sums(order, zeros, 1.0, zeros)[:, 0]
+    pairs = AllPairs(offsets, gains, levels, above, below, False, zeros + 1.0, 0.0, 0)
+    counts = pairs.sums(order, zeros, 1.0, zeros)[:, 0]
+    pairs = AllPairs(offsets, gains, levels, above, below, by_gap, zeros + 1.0, 0.0, 0)
+    weights = pairs.sums(order, zeros, 1.0, zeros)[:, 0]
     sentences = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     of_sentence = np.bincount(sentences, weights, len(offsets) - 1)
     shares = (1.0 / np.where(of_sentence > 0.0, of_sentence, 1.0))[sentences]

@@ -55,19 +55,19 @@ def fit_perceptron(
     """
     n_examples, n_features = examples.shape
     indptr, indices = examples.indptr.astype(np.int64), examples.indices.astype(np.int64)
-    given = np.ascontiguousarray(np.broadcast_to(offsets, n_examples), dtype=np.float64)
+    own_offsets = np.ascontiguousarray(np.broadcast_to(offsets, n_examples), dtype=np.float64)
     weights, late = np.zeros(n_features), np.zeros(n_features)
     low, high = box or (np.full(n_features, -np.inf), np.full(n_features, np.inf))
     weights[:] = np.clip(weights, low, high)
     mistakes, epoch = 1, 0
     while epoch < epochs and mistakes:
         mistakes = _pass(
-            indptr, indices, examples.data, given, rng.permutation(n_examples), weights, late,
+            indptr, indices, examples.data, own_offsets, rng.permutation(n_examples), weights, late,
             epoch * n_examples, low, high,
         )  # fmt: skip
         epoch += 1
     average = weights - late / max(1, epoch * n_examples)
-    margins = np.asarray(examples @ average + given)
+    margins = np.asarray(examples @ average + own_offsets)
     return Fit(average, float(np.maximum(-margins, 0.0).sum()), epoch, not mistakes)
 
 

@@ -87,7 +87,7 @@ def minimize_hinge(
         if box is None and iterations >= max_iterations:
             break
         rounded = losses.rounded_loss(width)
-        found = minimize_score_loss(
+        step = minimize_score_loss(
             rows,
             rounded,
             second,
@@ -99,19 +99,19 @@ def minimize_hinge(
             max_iterations=max_iterations - (iterations if box is None else 0),
             box=box,
         )
-        iterations += found.iterations
-        scores = np.asarray(rows @ found.weights + offsets)
-        value = losses.exact(scores) + 0.5 * precision * float(found.weights @ found.weights)
+        iterations += step.iterations
+        scores = np.asarray(rows @ step.weights + offsets)
+        value = losses.exact(scores) + 0.5 * precision * float(step.weights @ step.weights)
         if precision > 0.0 and box is None:
             slopes = rounded(scores).derivatives
             pull = np.asarray(rows.T @ slopes)
             bound = losses.pull(width, scores) + float(np.sum(slopes * offsets))
             bound -= 0.5 / precision * float(pull @ pull)
         else:  # no such dual point is known, but the rounded loss is never larger
-            bound = found.loss if found.has_converged else -np.inf
+            bound = step.loss if step.has_converged else -np.inf
         bound = min(bound, value)
         is_close = value - bound <= tolerance * value
-        fit = Fit(found.weights, value, iterations, is_close, bound)
+        fit = Fit(step.weights, value, iterations, is_close, bound)
         if losses.next_losses is not None:
             losses = losses.next_losses(width, scores)
         width *= _NARROWER

@@ -165,15 +165,15 @@ class FeatureUnits(NamedTuple):
 
     def outer(self, inner: Floats) -> Floats:
         """Return ``T u``: weights."""
-        found = self.scale * inner
-        found[self.block] = self.turn @ inner[self.block]
-        return found
+        weights = self.scale * inner
+        weights[self.block] = self.turn @ inner[self.block]
+        return weights
 
     def inner(self, gradient: Floats) -> Floats:
         """Return ``T' g``: a gradient by weights as one by ``u``."""
-        found = self.scale * gradient
-        found[self.block] = self.turn.T @ gradient[self.block]
-        return found
+        turned = self.scale * gradient
+        turned[self.block] = self.turn.T @ gradient[self.block]
+        return turned
 
 
 def minimize_score_loss(
@@ -268,7 +268,7 @@ def _minimize_in_box(
     x = np.zeros(len(units)) if start is None else start / units
     limits = box[0] / units, box[1] / units
     first = value_and_gradient(np.clip(x, *limits))[0]
-    found = minimize_in_box(
+    fit = minimize_in_box(
         value_and_gradient,
         x,
         limits,
@@ -276,14 +276,14 @@ def _minimize_in_box(
         max_iterations=max_iterations,
         steepness=steepness * max(first, np.finfo(float).tiny),
     )
-    return replace(found, weights=units * found.weights)
+    return replace(fit, weights=units * fit.weights)
 
 
 def _conjugate_gradients(
     product: Callable[[Floats], Floats], goal: Floats, tolerance: float
 ) -> Floats:
     """Return ``x`` with ``product(x)`` closer to ``goal`` than the tolerance."""
-    found, left = np.zeros_like(goal), goal.copy()
+    x, left = np.zeros_like(goal), goal.copy()
     direction, squared = left.copy(), float(left @ left)
     for _ in range(_MOST_PRODUCTS):
         if squared**0.5 <= tolerance:
@@ -291,13 +291,13 @@ def _conjugate_gradients(
         image = product(direction)
         curvature = float(direction @ image)
         if not curvature > 0.0:  # flat, but for rounding: the gradient is all that is known
-            return found if found.any() else direction
+            return x if x.any() else direction
         size = squared / curvature
-        found += size * direction
+        x += size * direction
         left -= size * image
         before, squared = squared, float(left @ left)
         direction = left + (squared / before) * direction
-    return found
+    return x
 
 
 def _along(

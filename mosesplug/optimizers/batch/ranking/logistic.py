@@ -82,7 +82,7 @@ def fit_logistic(
     minimize: Callable[..., Fit] = minimize_smooth
     if box is not None:
         minimize = partial(minimize_in_box, box=(box[0] / unit, box[1] / unit))
-    found = minimize(
+    fit = minimize(
         scaled_loss,
         np.zeros(n_features),
         memory=_MEMORY,
@@ -90,4 +90,4 @@ def fit_logistic(
         steepness=_STEEPNESS * math.sqrt(max(1, n_examples)),
         decrease=0.0,
     )
-    return replace(found, weights=unit * found.weights)
+    return replace(fit, weights=unit * fit.weights)

@@ -141,16 +141,16 @@ def differences(
     from scipy.sparse import csr_array, hstack
 
     dense = tuning_set.dense[pairs.better].astype(np.float64) - tuning_set.dense[pairs.worse]
-    found = csr_array(dense)
+    rows = csr_array(dense)
     if tuning_set.sparse is not None:
         n_sparse = tuning_set.space.n_sparse
         better = _as_csr(tuning_set.sparse.take(pairs.better), n_sparse)
         tail = better - _as_csr(tuning_set.sparse.take(pairs.worse), n_sparse)
-        found = hstack([found, tail], format="csr")
+        rows = hstack([rows, tail], format="csr")
     if columns is not None and not columns.all():
-        found = found[:, np.flatnonzero(columns)]
-    found.eliminate_zeros()
-    return found
+        rows = rows[:, np.flatnonzero(columns)]
+    rows.eliminate_zeros()
+    return rows
 
 
 def _as_csr(rows: SparseRows, width: int) -> csr_array:
@@ -258,8 +258,8 @@ def _usual(values: Floats, deviations: float) -> PairRule:
         own = values[sentence]
         reach = deviations * own.std()
         usual = np.abs(own - own.mean()) <= reach
-        found: NDArray[np.bool_] = usual[first - sentence.start] & usual[second - sentence.start]
-        return found
+        allowed: NDArray[np.bool_] = usual[first - sentence.start] & usual[second - sentence.start]
+        return allowed
 
     return test
 

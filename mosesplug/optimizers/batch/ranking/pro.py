@@ -150,12 +150,12 @@ def pro_mert(
     Raises:
         OptimizerError, UsageError: as ``pro`` and ``mert``.
     """
-    found = pro(problem, initial, rng, options, no_progress)
+    first = pro(problem, initial, rng, options, no_progress)
     n_dense, active = problem.tuning_set.space.n_dense, problem.active_mask
     is_dense = np.arange(len(active)) < n_dense
     start = np.where(active & ~is_dense, 0.0, initial)
-    by_pro = np.where(active & ~is_dense, found.weights, 0.0)
-    dense = replace(problem, active=active & is_dense, starts=(found.weights, *problem.starts))
+    by_pro = np.where(active & ~is_dense, first.weights, 0.0)
+    dense = replace(problem, active=active & is_dense, starts=(first.weights, *problem.starts))
     if not by_pro.any():
         solution = MERT.optimize(dense, start, rng, options, progress)
         weights = solution.weights
@@ -164,7 +164,7 @@ def pro_mert(
         merged = whole.add_to(dense)
         solution = MERT.optimize(merged, whole.start(start), rng, options, progress)
         weights = normalize(dense, whole.expand_weights(solution.weights))
-    return Solution(weights, corpus_score(problem, weights), found.history + solution.history)
+    return Solution(weights, corpus_score(problem, weights), first.history + solution.history)
 
 
 ALGORITHMS = (

@@ -157,9 +157,9 @@ def _fit(
         precision = options.prior_precision
         return minimize(rows, loss, second, precision=precision, offsets=offsets, box=box)
 
-    weights, found = fit_score_loss(problem, initial, fit)
+    weights, result = fit_score_loss(problem, initial, fit)
     progress(2, 2, "steps")
-    return score_solution(problem, weights, ({**facts, **found.facts()},))
+    return score_solution(problem, weights, ({**facts, **result.facts()},))
 
 
 @dataclass(frozen=True)
@@ -280,7 +280,7 @@ def metric_distributions(offsets: Offsets, gains: Scores, shares: Shares, best: 
         shares: numbers in proportion to the probabilities; all zero: no distribution.
         best: hypotheses of a larger rank have probability 0; 0: no limit.
     """
-    found = np.zeros(len(gains))
+    goals = np.zeros(len(gains))
     for start, end in itertools.pairwise(offsets.tolist()):
         own = gains[start:end]
         # Ties share the least rank: 1 plus the number of larger gains.
@@ -289,8 +289,8 @@ def metric_distributions(offsets: Offsets, gains: Scores, shares: Shares, best: 
         if end > start:
             raw = np.zeros(end - start)
             raw[some] = shares(own[some], ranks[some])
-            found[start:end] = raw / (raw.sum() if raw.any() else 1.0)
-    return found
+            goals[start:end] = raw / (raw.sum() if raw.any() else 1.0)
+    return goals
 
 
 def cross_entropy_loss(offsets: Offsets, goals: Scores) -> ScoreLoss:
