@@ -86,7 +86,7 @@ def analyze_systems(
         systems=tuple(systems),
         runs=tuple(map(len, systems.values())),
         n_sentences=len(next(iter(systems.values()))[0]),
-        metrics=tuple(each.metric for each in metrics),
+        metrics=tuple(metric.metric for metric in metrics),
         sentence_metric=by.sentence_metric,
         frequencies="the references",
         words=(),
@@ -123,7 +123,7 @@ def read_systems(systems: Sequence[System], n_sentences: int) -> dict[str, list[
         FormatError: a translation cannot be read, or has another number of lines.
     """
     return {
-        system.name: [_read_lines(each, n_sentences) for each in system.translations]
+        system.name: [_read_lines(translation, n_sentences) for translation in system.translations]
         for system in systems
     }
 

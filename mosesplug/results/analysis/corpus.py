@@ -111,7 +111,7 @@ def find_limits(references: Sequence[SentenceCounts]) -> SentenceCounts:
     """Return the highest count of each item of a sentence in any one reference."""
     if len(references) == 1:
         return references[0]
-    keys = np.concatenate([each.keys for each in references])
+    keys = np.concatenate([reference.keys for reference in references])
     counts = np.concatenate([each.counts for each in references])
     order = np.argsort(keys, kind="stable")
     distinct, starts = np.unique(keys[order], return_index=True)

@@ -193,4 +193,4 @@ def _rank(
     candidates = np.flatnonzero(differences > 0.0)
     keys = (-counts.orders[candidates], -differences[candidates], -ratios[candidates])
     order = np.lexsort(keys)
-    return [int(each) for each in candidates[order[:most]]]
+    return [int(candidate) for candidate in candidates[order[:most]]]

@@ -130,17 +130,17 @@ def _score_buckets(
         if not any(size[place] for size in sizes):
             continue
         for number, system in enumerate(systems):
-            for each in metrics:
-                runs = zip(each.statistics[number], assignment[number], strict=True)
+            for metric in metrics:
+                runs = zip(metric.statistics[number], assignment[number], strict=True)
                 chosen = [statistics[run == place] for statistics, run in runs]
-                scores = [each.score(part) for part in chosen if len(part)]
+                scores = [metric.score(part) for part in chosen if len(part)]
                 found.append(
                     SentenceBucket(
                         kind=kind,
                         bucket=label,
                         system=system,
                         sentences=float(sizes[number][place]),
-                        metric=each.metric,
+                        metric=metric.metric,
                         score=float(np.mean(scores)) if scores else float("nan"),
                     )
                 )

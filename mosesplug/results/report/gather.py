@@ -227,7 +227,7 @@ def _measure_watched(
         WatchedScores(
             metric.name,
             is_error_rate(metric.signature()),
-            tuple(_score(metric, references, each) for each in translations),
+            tuple(_score(metric, references, translation) for translation in translations),
         )
         for metric, references in zip(metrics, prepared, strict=True)
     )

@@ -221,7 +221,9 @@ def _find_span(facts: LatticeFacts) -> NDArray[np.float64]:
         (line.end for line in facts.lines[:-1]), key=lambda end: abs(end - facts.weight)
     )
     reach = max(2.0 * abs(facts.weight), 0.2)
-    shown = [each for each in thresholds if abs(each - facts.weight) <= reach] or thresholds[:1]
+    shown = [
+        threshold for threshold in thresholds if abs(threshold - facts.weight) <= reach
+    ] or thresholds[:1]
     low, high = min([*shown, facts.weight]), max([*shown, facts.weight])
     margin = 0.15 * (high - low) or 0.5
     return np.array([low - margin, high + margin])

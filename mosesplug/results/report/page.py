@@ -211,7 +211,7 @@ def _render_watched(data: ReportData) -> str:
         (str(facts.number), *(f"{value:.4f}" for value in values))
         for facts, values in zip(data.iterations, zip(*columns, strict=True), strict=True)
     ]
-    plots = "".join(_render_trade_off(data, each) for each in data.watched_scores)
+    plots = "".join(_render_trade_off(data, score) for score in data.watched_scores)
     plots = f'<div class="figures">\n{plots}</div>'
     return render_section("Metrics that were not optimized", note, render_table(head, rows) + plots)
 

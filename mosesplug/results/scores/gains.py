@@ -215,7 +215,7 @@ def find_gaming(gains: Sequence[Gain]) -> str | None:
         return None
     last = gains[-1]
     if last.objective.improvement <= 0 or any(
-        each.improvement >= 0 for each in last.watched_metrics
+        metric.improvement >= 0 for metric in last.watched_metrics
     ):
         return None
     where = {

@@ -83,7 +83,7 @@ def arrange_by_ids(
     return ArrangedTexts(
         tuple(taken),
         tuple(np.array(rows, dtype=np.int64) for rows in orders),
-        [[each.texts[row] for row in _find_rows(each, order, what)] for each in refs],
+        [[ref.texts[row] for row in _find_rows(ref, order, what)] for ref in refs],
         tuple(order),
     )
 

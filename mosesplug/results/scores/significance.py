@@ -149,8 +149,8 @@ def approximate_randomization(
     ours = [baseline[number % len(baseline)] for number in range(pairs)]
     theirs = [system[number % len(system)] for number in range(pairs)]
     real = abs(
-        float(np.mean([_score(metric, each) for each in ours]))
-        - float(np.mean([_score(metric, each) for each in theirs]))
+        float(np.mean([_score(metric, run) for run in ours]))
+        - float(np.mean([_score(metric, run) for run in theirs]))
     )
     totals = [one.sum(axis=0, dtype=np.float64) for one in ours]
     changes = [

@@ -129,8 +129,8 @@ def _score(
 ) -> tuple[float, ...]:
     rows = sentences.choose(weights)
     scores = [
-        float(each.metric.score(each.statistics[rows].sum(axis=0, dtype=np.float64)))
-        for each in sentences.metrics
+        float(metric.metric.score(metric.statistics[rows].sum(axis=0, dtype=np.float64)))
+        for metric in sentences.metrics
     ]
     return tuple(1.0 - score if rate else score for score, rate in zip(scores, rates, strict=True))
 

@@ -64,8 +64,8 @@ def count_hypotheses(run: StoredRun, sentences: Sequence[int], iteration: int | 
     total = 0
     with run.store.snapshot() as snapshot:
         for sentence in sentences:
-            for each in records:
-                held = snapshot.record(each.iteration, sentence)
+            for record in records:
+                held = snapshot.record(record.iteration, sentence)
                 if held is not None:
                     total += held.n_new if iteration is None else held.n_list
     return total

@@ -117,7 +117,7 @@ class IterationDifference:
     @property
     def changed(self) -> list[SentenceChange]:
         """The sentences whose 1-best has other words."""
-        return [each for each in self.sentences if each.changed]
+        return [sentence for sentence in self.sentences if sentence.changed]
 
 
 def compare_iterations(run: StoredRun, a: int, b: int) -> IterationDifference:

@@ -85,9 +85,9 @@ class SentenceHypotheses:
         """
         if not self.hypotheses:
             raise DataError(f"sentence {self.id or self.number} has no hypotheses to compare")
-        for each in self.hypotheses:
-            if which in each.roles or which == str(each.rank):
-                return each
+        for hypothesis in self.hypotheses:
+            if which in hypothesis.roles or which == str(hypothesis.rank):
+                return hypothesis
         raise UsageError(
             f"sentence {self.id or self.number} has no hypothesis {which!r}: give 1-best, "
             f"oracle, hope or fear, or a rank from 1 to {len(self.hypotheses)}"
