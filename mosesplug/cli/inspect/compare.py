@@ -30,7 +30,6 @@ from mosesplug.results.scores.comparison import (
 from mosesplug.results.scores.outside import attach_scores
 from mosesplug.results.scores.scoring import DEFAULT_METRICS, prepare_metrics
 from mosesplug.results.scores.sentence_ids import arrange_systems
-from mosesplug.settings.checks import check_given
 from mosesplug.settings.scores import parse_score_sources
 
 
@@ -38,7 +37,6 @@ def compare(options: Compare) -> None:
     """Test whether systems differ from the first by more than chance."""
     if len(options.systems) < 2:
         raise UsageError("give two systems or more, the baseline first")
-    check_given(options)
     systems = parse_systems(options.systems, decode=options.decode)
     for note in (note for system in systems for note in system.notes):
         print(f"note: {note}", file=sys.stderr)

@@ -37,7 +37,6 @@ from mosesplug.results.render.record import tabulate
 from mosesplug.results.views.stored_graphs import read_stored_graphs
 from mosesplug.results.weights.sources import read_weights_of
 from mosesplug.sentence_ids import arrange_lines
-from mosesplug.settings.checks import check_given
 from mosesplug.tuning.graphs.decoder import find_graph_store
 from mosesplug.tuning.workdir.stores import find_run
 from mosesplug.tuning.workdir.workspace import Workspace
@@ -47,7 +46,6 @@ def nbest(options: ForestNbest) -> None:
     """Write n-best lists of search graphs, in Moses' format."""
     if options.diverse is not None and not options.distinct:
         raise UsageError("--diverse lists every translation once: leave --no-distinct out")
-    check_given(options)
     settings = GraphListSettings(
         k=options.k,
         distinct=options.distinct,
@@ -74,7 +72,6 @@ def oracle(options: ForestOracle) -> None:
     refs = options.refs
     if refs is None:
         raise UsageError("there are no references: give --refs FILE")
-    check_given(options)
     method: GraphOracleMethod = "greedy"
     if options.linear or options.sentence:
         method = "linear" if options.linear else "sentence"

@@ -29,7 +29,6 @@ from mosesplug.results.choices.mbr import (
 from mosesplug.results.views.stored_graphs import read_stored_graphs
 from mosesplug.results.views.texts import format_translations
 from mosesplug.results.weights.sources import read_weights_of
-from mosesplug.settings.checks import check_given
 from mosesplug.settings.scores import ScoreSource, parse_score_sources
 
 
@@ -81,7 +80,6 @@ def _check(options: Mbr) -> None:
     sources = (options.graphs, options.nbest, options.store)
     if sum(source is not None for source in sources) > 1:
         raise UsageError("GRAPHS, --nbest and --store exclude each other")
-    check_given(options)
     if options.nbest is None and (option := options.settings.first_given) is not None:
         raise UsageError(f"--{option} requires --nbest")
     if options.beam is not None and (options.nbest is not None or options.list_mbr):

@@ -19,7 +19,6 @@ from mosesplug.results.render.record import tabulate
 from mosesplug.results.render.tables import format_score
 from mosesplug.results.scores.comparison import to_percent
 from mosesplug.results.scores.scoring import MetricScore, Selection
-from mosesplug.settings.checks import check_given
 from mosesplug.settings.lists import hint_at_tables, parse_column_names, split_names
 from mosesplug.settings.scores import parse_score_sources
 
@@ -33,7 +32,6 @@ def score(options: Score) -> None:
         raise UsageError(f"--{settings.first_given} requires --nbest{hint_at_tables(settings)}")
     if options.nbest and options.errors is not None:
         raise UsageError("--errors requires a translation: rerank writes that of an n-best list")
-    check_given(options)
     selection: Selection | None = None
     lists: Path | PipeCopy | None = None
     if options.nbest:
@@ -42,8 +40,6 @@ def score(options: Score) -> None:
         print_formats([lists], settings, quiet=options.json)
     sources = parse_score_sources(options.scores or ())
     if options.refs is not None:
-        if references:
-            raise UsageError("REF... and --refs exclude each other")
         references = [options.refs]
     if not references and not sources:
         raise UsageError("there are no references: give REF..., or --scores NAME=FILE")

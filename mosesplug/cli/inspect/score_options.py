@@ -58,7 +58,12 @@ class Score:
         ),
     ] = None
     refs: Annotated[
-        Path | None, Opt("References, as other commands name them: REF.", exists="references")
+        Path | None,
+        Opt(
+            "References, as other commands name them: REF.",
+            exists="references",
+            excludes=("references",),
+        ),
     ] = None
     metric: Metrics = None
     scores: OutsideScores = None

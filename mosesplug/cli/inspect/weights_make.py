@@ -18,7 +18,6 @@ from mosesplug.learning.weights import write_weights
 from mosesplug.results.weights import algebra
 from mosesplug.results.weights.convert import convert_weights
 from mosesplug.results.weights.sources import ResolvedWeights, resolve_weights
-from mosesplug.settings.checks import check_given
 
 
 def average(options: Average) -> None:
@@ -52,7 +51,6 @@ def interpolate(options: Interpolate) -> None:
 
 def normalize(options: Normalize) -> None:
     """Divide weights by the L1 norm of the dense ones."""
-    check_given(options)
     norm: algebra.Norm = "l2" if options.l2 else "max" if options.largest else "l1"
     weights = resolve_weights(options.weights, options.names_from)
     _write(algebra.normalize(weights, norm), options, options.sparse_output, options.output)

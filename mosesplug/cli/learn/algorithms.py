@@ -10,7 +10,6 @@ from mosesplug.cli.learn.options import Algorithms
 from mosesplug.cli.shared.layouts import TableLayout, current_layout
 from mosesplug.cli.shared.output import print_json
 from mosesplug.cli.shared.tables import print_table
-from mosesplug.errors import UsageError
 from mosesplug.optimizers import Algorithm, algorithm, algorithms
 from mosesplug.optimizers.recommended import RECOMMENDED
 from mosesplug.settings.algorithm_options import describe_options
@@ -35,9 +34,6 @@ def list_algorithms(options: Algorithms) -> None:
         else:
             _print_all(known.values())
         return
-    if options.all:
-        raise UsageError("NAME and --all exclude each other")
-
     chosen = algorithm(options.name)
     if options.json:
         print_json(_describe(chosen) | {"settings": describe_options(chosen)})

@@ -36,7 +36,9 @@ class Algorithms:
             complete=complete_algorithms,
         ),
     ] = None
-    all: Annotated[bool, Opt("List all algorithms, not only the recommended ones.")] = False
+    all: Annotated[
+        bool, Opt("List all algorithms, not only the recommended ones.", excludes=("name",))
+    ] = False
     json: Json = False
 
 

@@ -26,7 +26,7 @@ from mosesplug.cli.shared.layouts import TableOptions
 from mosesplug.cli.shared.panels import PanelCommand
 from mosesplug.cli.table import TYPER_SETTINGS, Command
 from mosesplug.options import Kind, Opt, list_options
-from mosesplug.settings.checks import parse_assignments
+from mosesplug.settings.checks import check_given, parse_assignments
 from mosesplug.settings.lists import ListSettings
 
 _TYPES: Mapping[Kind, Any] = {
@@ -84,7 +84,9 @@ def make_command(name: str, entry: Command, *, add_completion: bool = False) -> 
             for field in declared:
                 if (settings := find_mark(field, Settings)) is not None:
                     routed[field.name] = settings.make(take_values(settings.options, routed))
-            load(entry.run)(source(**routed))
+            options = source(**routed)
+            check_given(options)
+            load(entry.run)(options)
 
     def command(**values: Any) -> None:
         code = exit_code(
