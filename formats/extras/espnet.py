@@ -48,7 +48,7 @@ from formats.nbest.list_format import (
     SentenceIds,
 )
 from formats.nbest.regroup import make_block, pack_texts, whole_sentences
-from formats.nbest.table_columns import check_columns
+from formats.nbest.tables import check_columns
 from formats.text import StrPath, open_text, require_regular_file
 
 _RANK = re.compile(r"([1-9][0-9]{0,6})best_recog")

@@ -20,8 +20,7 @@ from mosesplug.forest.line_search.graph_space import GraphSource, graph_source
 from mosesplug.forest.n_best import sum_features
 from mosesplug.forest.ngrams.reference_ngrams import ORDER, ReferenceNgramTree
 from mosesplug.forest.objectives import ScoredGraph, risk, softmax_margin, xbleu
-from mosesplug.forest.oracles.bleu import OracleGraph, oracle_graph
-from mosesplug.forest.oracles.candidates import find_candidates
+from mosesplug.forest.oracles.bleu import OracleGraph, find_candidates, oracle_graph
 from mosesplug.forest.pruning import score_through_edges
 from mosesplug.forest.union import unite_graphs
 from mosesplug.forest.viterbi import inside_best, viterbi

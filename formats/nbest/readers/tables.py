@@ -6,7 +6,7 @@
     csv     columns with commas or semicolons, and quotes around fields with them
     flat:N  without ids: every N lines are one sentence, the text and numbers behind tabs
 
-``formats.nbest.table_columns`` names the columns of ``tsv`` and ``csv``. In ``csv``, a quote within
+``formats.nbest.tables`` names the columns of ``tsv`` and ``csv``. In ``csv``, a quote within
 quotes is written twice (RFC 4180), as spreadsheets and data frames write it, and a line break
 within a text is a blank. In ``flat``, an empty line is a hypothesis without words; the numbers are
 ``score``, or ``score1``, ``score2``, ..., unless ``--names`` or ``--columns`` name them.
@@ -27,16 +27,14 @@ from formats.nbest.block import NBestList
 from formats.nbest.entry import BLANKS, Place
 from formats.nbest.list_format import ID_NAMES, ListFormat, ListOptions, SentenceIds
 from formats.nbest.regroup import iter_line_blocks, join_sentences, whole_sentences
-from formats.nbest.table_columns import (
+from formats.nbest.tables import (
+    SKIPPED,
+    TableForm,
     check_columns,
     explain_columns,
     find_columns,
     find_form,
     has_id_column,
-)
-from formats.nbest.tables import (
-    SKIPPED,
-    TableForm,
     parse_at_once,
     parse_rows,
     parse_table,

@@ -1,29 +1,31 @@
-"""Travatar's evaluation measures by the names and settings of ``-eval``."""
+"""Travatar's evaluation measures by the names and settings of ``-eval``.
+
+Those that count words, ``zeroone``, ``wer`` and ``ter``, are here, too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+import numpy as np
+
+from mosesplug.arrays import Floats
 from mosesplug.errors import UsageError, suggest
 from mosesplug.extras.travatar.bleu import bleu
 from mosesplug.extras.travatar.combined import ainterp, interp
-from mosesplug.extras.travatar.measure import Measure
-from mosesplug.extras.travatar.ribes import ribes
-from mosesplug.extras.travatar.word_measures import ter, wer, zeroone
-
-MEASURES: Mapping[str, Callable[[str], Measure]] = MappingProxyType(
-    {
-        "ainterp": lambda settings: ainterp(settings, find_measure),
-        "bleu": bleu,
-        "interp": lambda settings: interp(settings, find_measure),
-        "ribes": ribes,
-        "ter": ter,
-        "wer": wer,
-        "zeroone": zeroone,
-    }
+from mosesplug.extras.travatar.measure import (
+    Average,
+    Measure,
+    Texts,
+    parse_choice,
+    parse_integer,
+    parse_settings,
+    refuse_settings,
 )
-"""Makers of measures from the settings after the colon."""
+from mosesplug.extras.travatar.ribes import ribes
+from mosesplug.metrics.edit.wer import Wer
+from mosesplug.metrics.ter.sacrebleu import TerSacrebleu
 
 
 def find_measure(text: str) -> Measure:
@@ -40,3 +42,90 @@ def find_measure(text: str) -> Measure:
             f"-eval {text}: unknown measure {name!r}; {known}{suggest(name, MEASURES)}"
         )
     return MEASURES[name](settings)
+
+
+def zeroone(settings: str) -> Measure:
+    """Return the share of hypotheses that are equal to the reference.
+
+    Its file of statistics may hold any score of a hypothesis: ``0.83 1`` a line makes the score
+    the mean of the chosen hypotheses. Settings are ignored, as in Travatar.
+    """
+
+    def count(texts: Texts, threads: int) -> Floats:
+        words = [reference.split() for reference in texts.references]
+        pairs = zip(texts.hypotheses, texts.sentence_ids.tolist(), strict=True)
+        equal = [text.split() == words[sentence] for text, sentence in pairs]
+        return np.column_stack([equal, np.ones(len(equal))]).astype(np.float64)
+
+    return Average("zeroone", count)
+
+
+def wer(settings: str) -> Measure:
+    """Return the word error rate: Levenshtein distance by words of the reference."""
+
+    def count(texts: Texts, threads: int) -> Floats:
+        metric = Wer()
+        stats = metric.statistics(
+            metric.prepare([texts.references]),
+            texts.sentence_ids,
+            *texts.buffer(),
+            threads=threads,
+        )
+        return stats.astype(np.float64)
+
+    return _rate("wer", settings, "reverse", count)
+
+
+def ter(settings: str) -> Measure:
+    """Return the translation edit rate with the shifts of sacrebleu and Tercom.
+
+    Travatar's counts are the same, except in long sentences where much is moved: it moves blocks of
+    up to 50 words and tries any number of shifts. Its tercpp is not the one in Moses.
+    """
+
+    def count(texts: Texts, threads: int) -> Floats:
+        metric = TerSacrebleu()
+        stats = metric.statistics(
+            metric.prepare([texts.references]),
+            texts.sentence_ids,
+            *texts.buffer(),
+            threads=threads,
+        )
+        return stats.astype(np.float64)
+
+    return _rate("ter", settings, "inverse", count)
+
+
+def _rate(name: str, settings: str, reverse: str, count: object) -> Measure:
+    """Return an error rate with the settings ``factor`` and the one that reverses it."""
+    parsed = parse_settings(name, settings)
+    refuse_settings(name, parsed, (reverse, "factor"))
+    factor = parse_integer(parsed, "factor", 0, 0)
+    assert callable(count)
+
+    def of_factor(texts: Texts, threads: int) -> Floats:
+        found: Floats = count(texts.factor(factor), threads)
+        return found
+
+    return Average(
+        f"{name}:{settings}" if settings else name,
+        of_factor,
+        ("errors", "reference_length"),
+        is_rate=True,
+        is_reversed=parse_choice(parsed, reverse, ("false", "true")) == "true",
+        reverse_setting=f"{reverse}=true",
+    )
+
+
+MEASURES: Mapping[str, Callable[[str], Measure]] = MappingProxyType(
+    {
+        "ainterp": lambda settings: ainterp(settings, find_measure),
+        "bleu": bleu,
+        "interp": lambda settings: interp(settings, find_measure),
+        "ribes": ribes,
+        "ter": ter,
+        "wer": wer,
+        "zeroone": zeroone,
+    }
+)
+"""Makers of measures from the settings after the colon."""

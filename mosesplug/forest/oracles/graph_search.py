@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from mosesplug.arrays import Floats32, Statistics
 from mosesplug.candidates import Candidates, HopeFear, Question, ScoredDerivation
 from mosesplug.forest.ngrams.states import TextGraph
-from mosesplug.forest.oracles.bleu import BleuGraph, bleu_graph
-from mosesplug.forest.oracles.candidates import list_by_value
+from mosesplug.forest.oracles.bleu import BleuGraph, bleu_graph, list_by_value
 from mosesplug.forest.oracles.hope_fear import (
     MODEL_SHARE,
     describe_derivation,
