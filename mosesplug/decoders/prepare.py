@@ -16,10 +16,10 @@ from formats.weights.any_format import read_weights
 from formats.weights.files import ShowWeights, format_show_weights, read_show_weights
 from mosesplug.decoders import caches
 from mosesplug.decoders.forced import CONSTRAINTS, prepare_forced
-from mosesplug.decoders.kinds import WeightsFormat
+from mosesplug.decoders.kinds import ModelFilter, WeightsFormat
 from mosesplug.decoders.moses import MosesDecoder, Queue
 from mosesplug.decoders.process import MESSAGES, make_error, run_command
-from mosesplug.decoders.protocol import DecodingTask, ModelFilter
+from mosesplug.decoders.protocol import DecodingTask
 from mosesplug.decoders.run_files import RunFiles
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.events import CommandStarted, Note, PhaseStarted, Watcher

@@ -66,20 +66,6 @@ class DecodedInput:
         return make_error(problem, self.command, self.stderr)
 
 
-@dataclass(frozen=True)
-class ModelFilter:
-    """Cutting the model down to the phrases of the input before tuning.
-
-    Attributes:
-        command: words of ``filter-model-given-input.pl`` with its own options; the target
-            directory, the configuration and the input are put behind them.
-        input: source sentences to filter for.
-    """
-
-    command: tuple[str, ...]
-    input: Path
-
-
 class ServerSettings(Protocol):
     """How mini-batches are decoded; the settings ``--online-...`` of a run."""
 

@@ -17,9 +17,9 @@ from mosesplug.decoders.description import (
     NamedDecoder,
     OutsideDecoder,
 )
+from mosesplug.decoders.kinds import ModelFilter
 from mosesplug.decoders.moses import MosesDecoder, PostEditing, Queue, parse_flags
 from mosesplug.decoders.plugin import find_decoder_plugin
-from mosesplug.decoders.protocol import ModelFilter
 from mosesplug.errors import UsageError
 from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.decoding import DecodingSettings

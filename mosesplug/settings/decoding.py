@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from mosesplug.decoders.kinds import WeightsFormat
+from mosesplug.decoders.kinds import ModelFilter, WeightsFormat
 from mosesplug.options import Group, Opt, Parts
 from mosesplug.settings.checks import check_fields
 
 if TYPE_CHECKING:
     from mosesplug.decoders.description import DecoderDescription
-    from mosesplug.decoders.protocol import ModelFilter
 else:  # loading the decoders takes longer than --help
-    DecoderDescription = ModelFilter = Any
+    DecoderDescription = Any
 
 _WITHOUT_COMMAND = (
     *("decoder", "decoder-flags", "input-type", "jobs", "multi-moses", "spe-symal"),

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mosesplug.decoders.protocol import ModelFilter
+    from mosesplug.decoders.kinds import ModelFilter
     from mosesplug.settings.configuration import Configuration
     from mosesplug.settings.decoding import DecodingSettings
     from mosesplug.settings.optimizer import OptimizerSettings
@@ -27,7 +27,7 @@ __all__ = [
 _MODULES = {
     "Configuration": "mosesplug.settings.configuration",
     "DecodingSettings": "mosesplug.settings.decoding",
-    "ModelFilter": "mosesplug.decoders.protocol",
+    "ModelFilter": "mosesplug.decoders.kinds",
     "OptimizerSettings": "mosesplug.settings.optimizer",
     "Result": "mosesplug.tuning.workdir.summary",
     "tune": "mosesplug.tuning.loop",

@@ -35,7 +35,6 @@ PHASES = {
     ("program.py", "_is_usable"): "comparing",
     ("program.py", "nbest_lists"): "decoding",
     ("program.py", "search_graphs"): "decoding",
-    ("command.py", "nbest_lists"): "decoding",
     ("server.py", "decode"): "decoding",
     ("batch_process.py", "decode"): "decoding",
     ("heldout.py", "evaluate"): "held-out text",
