@@ -11,6 +11,8 @@ function ``optimize(problem, initial, rng, options, progress) -> Solution``:
 - ``rng`` is the source of all random choices, so that a seed determines the result.
 - ``options`` is the algorithm's dataclass of settings.
 - ``progress`` is called with the work done.
+
+The function gets a problem and weights that were checked (``check_weights``).
 """
 
 from __future__ import annotations

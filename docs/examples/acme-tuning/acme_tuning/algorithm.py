@@ -9,7 +9,6 @@ from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    check_weights,
     corpus_score,
     normalize,
     score_solution,
@@ -39,7 +38,7 @@ def search(
     progress: Progress,
 ) -> Solution:
     """Return the best point; see mosesplug.optimizers.problem."""
-    best = normalize(problem, check_weights(problem, initial))
+    best = normalize(problem, initial)
     score = corpus_score(problem, best)
     active = problem.active_mask
     minima, maxima = problem.box
