@@ -55,6 +55,14 @@ _CHANGES: dict[str, dict[str, Any]] = {
 }
 
 
+def _list_bench_options() -> tuple[Opt, ...]:
+    return tuple(
+        replace(option, **_CHANGES.get(option.name, {}))
+        for option in list_options(LearningSettings)
+        if option.name in _SHARED
+    )
+
+
 @dataclass(frozen=True)
 class Bench:
     """Compare the scores of algorithms on the same lists and starting weights.
@@ -92,13 +100,7 @@ class Bench:
     quiet: Quiet = False
     settings: Annotated[
         dict[str, Any] | None,
-        Settings(
-            tuple(
-                replace(option, **_CHANGES.get(option.name, {}))
-                for option in list_options(LearningSettings)
-                if option.name in _SHARED
-            )
-        ),
+        Settings(_list_bench_options()),
     ] = None
 
 

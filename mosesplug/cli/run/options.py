@@ -43,6 +43,15 @@ _PANELS = ("Data", "Learning", "Parallel", "Output")
 _OF_DECODER = ("nbest", "weights-format", "config-weights-first")
 _OMITTED = ("refs", "config", "decoder", "working-dir", "continue", "last", "verbose", "quiet")
 
+
+def _list_ask_options() -> tuple[Opt, ...]:
+    return tuple(
+        option
+        for option in list_options(RunPlan)
+        if option.name not in _OMITTED and (option.panel in _PANELS or option.name in _OF_DECODER)
+    )
+
+
 _Directory = Annotated[
     Path,
     Opt("The working directory of the run.", is_positional=True, metavar="DIR", is_output=True),
@@ -77,14 +86,7 @@ class Ask:
     # Those of a run that has no decoder of its own.
     given: Annotated[
         dict[str, Any] | None,
-        Settings(
-            tuple(
-                option
-                for option in list_options(RunPlan)
-                if option.name not in _OMITTED
-                and (option.panel in _PANELS or option.name in _OF_DECODER)
-            )
-        ),
+        Settings(_list_ask_options()),
     ] = None
 
 
