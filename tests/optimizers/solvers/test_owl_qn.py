@@ -63,7 +63,7 @@ def by_bounds(function: Function, penalties: Floats) -> Floats:
             method="L-BFGS-B",
             bounds=[(0.0, None)] * (2 * n),
             options={"maxiter": 10_000, "maxfun": 10_000, "ftol": 0.0, "gtol": 1e-10},
-        ).weights
+        ).x
     found: Floats = both[:n] - both[n:]
     return found
 
