@@ -91,7 +91,7 @@ def _list_options() -> dict[str, tuple[str, ...]]:
         **{
             f"forest-{entry.name}": ("--forest", "--algorithm", entry.name)
             for entry in entries
-            if entry.graphs is not None
+            if entry.graphs
         },
         **{
             f"online-{name}": ("--online", "--algorithm", name, "--epochs", "3")

@@ -18,7 +18,7 @@ from tests.tuning.graphs.forest_runs import open_store
 
 pytestmark = pytest.mark.usefixtures("decoder_in_process")
 
-LEARNERS = sorted(name for name, each in algorithms().items() if each.graphs is not None)
+LEARNERS = sorted(name for name, each in algorithms().items() if each.graphs)
 FEW = {"mert": {"restarts": 1, "polish": 0}, "kbmira": {"epochs": 5}, "mira": {}}
 
 
