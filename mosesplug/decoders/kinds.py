@@ -1,4 +1,4 @@
-"""Words of settings of decoders; settings import this and nothing else of a decoder."""
+"""Words of settings of decoders, which import nothing else of a decoder."""
 
 from __future__ import annotations
 

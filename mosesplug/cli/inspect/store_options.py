@@ -1,4 +1,4 @@
-"""Options of the commands that read or maintain stores; nothing heavy is imported here."""
+"""Options of commands that read or maintain stores; imports nothing heavy."""
 
 from __future__ import annotations
 

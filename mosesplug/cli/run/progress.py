@@ -111,7 +111,7 @@ def _best(iteration: IterationFigures, signature: str) -> str:
 
 
 def _rows(result: Result) -> list[tuple[str, ...]]:
-    """Return a row for each iteration, or for each epoch of a run that learns while decoding."""
+    """Return a row for each iteration, or each epoch of learning while decoding."""
     head = ("iteration", "in lists", "change", "hypotheses", "new")
     if result.is_online:
         head = ("epoch", "loss", "norm", "active", "updates")

@@ -83,7 +83,7 @@ def draw_table(
     texts: set[int],
     labels: int,
 ) -> None:
-    """Draw a table in the width of a console: text wraps, and a table too wide is folded.
+    """Draw a table in the width of a console; text wraps, wider tables are folded.
 
     A folded table has several parts below each other; each begins with the columns that name its
     rows. No column is dropped, and no number is broken.
