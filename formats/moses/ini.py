@@ -22,8 +22,8 @@ from os import PathLike, fspath
 from formats.decimals import parse_number
 from formats.errors import FormatError, quote
 from formats.text import read_bytes
+from formats.weights.encoding import decode, encode
 from formats.weights.files import ShowWeights, format_weight
-from formats.weights.lines import decode, encode
 
 _OLD_SECTION = re.compile(
     r"weight-(?!(file|add|overwrite)$).*"

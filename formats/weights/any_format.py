@@ -15,6 +15,7 @@ from formats.errors import FormatError, quote
 from formats.graphs.hypergraph import hypergraph_names, infer_groups
 from formats.moses.ini import MosesIni, parse_moses_ini
 from formats.moses.ini_features import UNKNOWN_WORD, fixed_weights, list_features, sparse_weights
+from formats.weights.encoding import decode
 from formats.weights.files import (
     ShowWeights,
     WeightGroup,
@@ -27,7 +28,7 @@ from formats.weights.files import (
 )
 from formats.weights.flat import parse_pairs, parse_tsv
 from formats.weights.json_file import parse_json_weights
-from formats.weights.lines import decode, read_content_lines, read_weight_file
+from formats.weights.lines import read_content_lines, read_weight_file
 from formats.weights.list_changes import ListChanges, parse_list_changes
 from formats.weights.weight_format import FORMATS, Format, recognize_format
 from formats.weights.yaml_file import parse_yaml

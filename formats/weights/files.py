@@ -23,10 +23,9 @@ from decimal import Decimal
 from os import PathLike
 
 from formats.errors import FormatError, quote
+from formats.weights.encoding import decode, encode
 from formats.weights.lines import (
-    decode,
     duplicate_error,
-    encode,
     merge_groups,
     parse_numbers,
     parse_weight,

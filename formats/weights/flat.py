@@ -18,14 +18,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from formats.errors import FormatError, quote
 from formats.text import StrPath
+from formats.weights.encoding import decode, encode
 from formats.weights.files import format_weight
-from formats.weights.lines import (
-    decode,
-    duplicate_error,
-    encode,
-    parse_weight,
-    read_content_lines,
-)
+from formats.weights.lines import duplicate_error, parse_weight, read_content_lines
 
 _HEADS = frozenset(
     (name, value) for name in (b"feature", b"name") for value in (b"weight", b"value")

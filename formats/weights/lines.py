@@ -84,13 +84,3 @@ def duplicate_error(name: str, path: StrPath | None, line: int) -> FormatError:
         line=line,
         remedy="Remove one of them",
     )
-
-
-def decode(text: bytes) -> str:
-    """Decode names, whatever their encoding; ``encode`` is the inverse."""
-    return text.decode("utf-8", "surrogateescape")
-
-
-def encode(text: str) -> bytes:
-    """Encode names that ``decode`` has decoded."""
-    return text.encode("utf-8", "surrogateescape")

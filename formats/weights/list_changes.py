@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from formats.errors import FormatError, quote
-from formats.weights.lines import decode, encode
+from formats.weights.encoding import decode, encode
 
 EXPONENT = "length_exponent"
 """The key of the exponent."""

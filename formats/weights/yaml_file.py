@@ -30,8 +30,9 @@ from typing import Any
 
 from formats.errors import FormatError, quote
 from formats.text import StrPath
+from formats.weights.encoding import decode, encode
 from formats.weights.files import format_weight
-from formats.weights.lines import decode, duplicate_error, encode, parse_weight
+from formats.weights.lines import duplicate_error, parse_weight
 from formats.weights.list_changes import (
     EXPONENT,
     UNCHANGED,
