@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Real
@@ -223,11 +224,14 @@ def _all_spellings() -> set[str]:
     return {spelling for option in options for spelling in option.spellings}
 
 
-def check_names(keywords: Iterable[str], known: Collection[str]) -> None:
-    """Check that keywords are known."""
+def check_names(
+    keywords: Iterable[str], known: Collection[str], call: Callable[..., Any] | None = None
+) -> None:
+    """Check that keywords are known; suggest one of them, or an argument of the call."""
     for keyword in keywords:
         if keyword not in known:
-            raise UsageError(f"unknown keyword {keyword}{suggest(keyword, known)}")
+            arguments = () if call is None else inspect.signature(call).parameters
+            raise UsageError(f"unknown keyword {keyword}{suggest(keyword, [*known, *arguments])}")
 
 
 def collect_keywords(keywords: Mapping[str, Any]) -> dict[str, Any]:

@@ -212,7 +212,7 @@ def optimize(
         >>> fit.score >= fit.start_score
         True
     """
-    check_names(more, OptimizeKeywords.__annotations__)
+    check_names(more, OptimizeKeywords.__annotations__, optimize)
     keywords = {
         "lists": lists,
         "references": references,
@@ -283,7 +283,7 @@ def cross_validate(
            1          2 ...
            2          2 ...
     """
-    check_names(more, ValidationKeywords.__annotations__)
+    check_names(more, ValidationKeywords.__annotations__, cross_validate)
     with open_progress(progress) as report:
         task = make_task(lists=lists, folds=folds, **more)
         log_formats(task.data.lists, task.settings.lists)

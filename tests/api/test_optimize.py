@@ -289,6 +289,8 @@ def test_cross_validation_has_the_arguments_of_learning() -> None:
     assert learning - validating == held_out
     with pytest.raises(UsageError, match="unknown keyword held_out"):
         mosesplug.cross_validate(held_out=0.2)  # type: ignore[call-arg]
+    with pytest.raises(UsageError, match=r"unknown keyword algoritm. Did you mean algorithm\?"):
+        mosesplug.optimize(algoritm="mert")  # type: ignore[call-arg]
 
 
 def test_choices_are_the_maxima_of_the_model_score(problem: Problem) -> None:
