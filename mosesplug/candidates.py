@@ -205,7 +205,7 @@ class Candidates:
     def hope_and_fear(
         self, sentence: int, weights: Floats32, background: Floats32, *, safe_hope: bool
     ) -> HopeFear:
-        """Return hope and fear by BLEU with the statistics of a background added (Chiang 2012).
+        """Return hope and fear by BLEU with a background added (Chiang 2012).
 
         ``safe_hope`` limits the model score in the hope.
         """

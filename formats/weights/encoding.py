@@ -1,4 +1,7 @@
-"""Names of features as text, whatever their bytes; settings import it, so it is light."""
+"""Names of features as text, whatever their bytes.
+
+Settings import this module, so it imports nothing.
+"""
 
 from __future__ import annotations
 

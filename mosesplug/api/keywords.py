@@ -1,4 +1,4 @@
-"""Keywords of Python calls: their types, their settings, and their names in messages."""
+"""Keywords of Python calls: types, settings, and names in messages."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class Names:
         return f"--{name}" if at_command_line.get() else self.spell(name)
 
     def rewrite(self, text: str) -> str:
-        """Return a text with options as keywords: ``--overwrite`` becomes ``overwrite=True``.
+        """Return a text with options as keywords, as ``overwrite=True``.
 
         Options of other settings and of commands keep their names, with underscores. Options of
         other programs stay as they are, and so does everything at the command line.

@@ -349,7 +349,7 @@ class Run:
     def report(
         self, output: StrPath = "report.html", *, progress: Progress = None, **keywords: Any
     ) -> Path:
-        """Write the run as one HTML page; see ``mosesplug.report``, whose keywords it takes."""
+        """Write the run as one HTML page, with the keywords of ``mosesplug.report``."""
         return report(self, output, progress=progress, **keywords)
 
     def _open(self, *, with_lists: bool = False) -> AbstractContextManager[StoredRun]:

@@ -80,7 +80,7 @@ class OutsideDecoder(Description):
         return (ASK,)
 
     def open(self, task: DecodingTask) -> AbsentDecoder:
-        """Return a decoder that has the features of the file of weights, and cannot decode."""
+        """Return a decoder that has the features of a file, and cannot decode."""
         from mosesplug.decoders.prepare import read_features
 
         return AbsentDecoder(read_features(task, self.weights_format))

@@ -267,7 +267,7 @@ class PluginRunDecoder(Decoder):
         return self._batches.make("batch", lambda text: None)
 
     def recipe(self, served: BatchDecoder, workers: int) -> BatchRecipe:
-        """Return how to make more decoders of mini-batches: each shard or worker opens its own."""
+        """Return how each shard or worker makes its own decoder."""
         del served, workers
         return self._batches
 
@@ -278,7 +278,7 @@ class PluginRunDecoder(Decoder):
     def _lines(
         self, iteration: int, weights: ModelWeights, translations: list[bytes]
     ) -> Iterator[bytes]:
-        """Yield the lines of the whole n-best list; append each 1-best to ``translations``."""
+        """Yield the lines of the n-best list; add each 1-best to ``translations``."""
         task, clock = self.task, Clock()
         lists = decode_entries(
             self.plugin, self.named_decoder, read_lines(task.source), weights, task.nbest

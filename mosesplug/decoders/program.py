@@ -1,4 +1,4 @@
-"""Programs as the decoder of a run: Moses and what is called as it is, and any command."""
+"""Programs as decoders: Moses, what is called as Moses is, any command."""
 
 from __future__ import annotations
 

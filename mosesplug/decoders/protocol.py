@@ -163,7 +163,7 @@ class Decoder:
 
     @property
     def is_program(self) -> bool:
-        """Whether decoding waits for a program, so that this process has time for other work."""
+        """Whether decoding waits for a program and leaves this process idle."""
         return False
 
     def nbest_lists(self, iteration: int, weights: ModelWeights) -> DecodedInput:

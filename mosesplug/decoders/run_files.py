@@ -1,4 +1,4 @@
-"""The files in a working directory that decoders write, under the names of ``mert-moses.pl``."""
+"""The files of decoders in a working directory, named as Moses names them."""
 
 from __future__ import annotations
 

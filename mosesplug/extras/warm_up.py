@@ -332,7 +332,7 @@ def search_oracles(directory: Path, algorithms: Sequence[str]) -> None:
 
 
 def extract(directory: Path, algorithms: Sequence[str] = ()) -> tuple[list[Path], list[Path]]:
-    """Run ``extractor`` on two n-best lists, one after the other; return what it writes."""
+    """Run ``extractor`` on two n-best lists in turn; return what it writes."""
     from mosesplug.moses_tools.distinct_lists import read_distinct
     from mosesplug.moses_tools.extraction import extract as merge_lists
     from mosesplug.moses_tools.extraction import write_extracted

@@ -1,4 +1,4 @@
-"""Search graphs of a tuning set as candidates: lines, lists, distributions, searches."""
+"""The search graphs of a tuning set as candidates."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def cross_validate(
 
 
 def split_folds(sentences: NDArray[np.int64], count: int, seed: int) -> list[NDArray[np.int64]]:
-    """Assign distinct sentences to folds at random, as evenly as possible, each ascending.
+    """Divide the sentences into folds of similar sizes at random, ascending.
 
     Args:
         count: number of folds, at least 2.

@@ -147,7 +147,7 @@ def read_held_out_lists(
     progress: Progress = no_progress,
     given: GivenData = NOTHING_GIVEN,
 ) -> LearningData | None:
-    """Read the held-out lists that settings name into the feature space of ``data``, if any."""
+    """Read the held-out lists, if any, into the feature space of ``data``."""
     problem = data.problem
     watched = [each.metric for each in data.watched_metrics]
     files = copy_pipes(given.heldout_lists or settings.heldout_nbest)

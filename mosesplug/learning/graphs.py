@@ -56,7 +56,7 @@ def read_graph_data(
     progress: Progress,
     given: GivenData,
 ) -> LearningData:
-    """Read search graphs to learn from, and prune them if settings say so; see ``read_data``.
+    """Read search graphs to learn from; prune them if settings say so.
 
     Pruning keeps the hyperedges of the best derivations at the starting weights, with ties.
 
@@ -166,7 +166,7 @@ class _GraphReader:
         sparse_init: Path | None,
         place: Path,
     ) -> None:
-        """Set the weights to start from: ``init``, else those that the graphs were made with."""
+        """Set the starting weights: ``init``, else those that made the graphs."""
         self._init, self._sparse_init = init, sparse_init
         path = find_graph_weights([place])
         self._decoded_with: Mapping[str, float] = {} if path is None else read_sparse(path)

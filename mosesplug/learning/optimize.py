@@ -223,7 +223,10 @@ def make_learner(
     start: Weights,
     sharding: Sharding | None = None,
 ) -> LearnFunction:
-    """Return a function that finds the weights of a problem, in shards if there is a sharding."""
+    """Return a function that learns the weights of a problem.
+
+    It learns in shards if there is a sharding.
+    """
 
     def learn(problem: Problem, rng: np.random.Generator, progress: Progress) -> Solution:
         if sharding is None:

@@ -123,7 +123,7 @@ def find_occurrences(
 def remove_duplicates(
     merged: MergedIterations, rows: NDArray[np.int64], offsets: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows that Moses' ``extractor`` keeps, in its order, and their offsets.
+    """Return the rows that Moses' ``extractor`` keeps, in order, and offsets.
 
     Sparse features are not compared: if rows differ only in these, the first is kept. The last row
     of the sentence replaces each duplicate, and is checked next.

@@ -134,7 +134,9 @@ class Lists(Candidates):
     def choose_oracles(
         self, gain: Any, single: bool, tolerance: float, margin: float, rng: np.random.Generator
     ) -> tuple[NDArray[np.bool_], Scores | None]:
-        """Return which hypotheses are oracles, and the costs of the others, None without a margin.
+        """Return which hypotheses are oracles, and the costs of the others.
+
+        The costs are None without a margin.
 
         A corpus gain is the change in the score of all other sentences' oracles, times the number
         of sentences; the largest gains make the sets that ``corpus_oracles`` finds.

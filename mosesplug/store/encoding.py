@@ -1,4 +1,4 @@
-"""How a store encodes values: plain data, and records of a small header and raw arrays.
+"""How a store encodes plain data, and records of a header and arrays.
 
 A record consists of the length of its header (uint32), the header (msgpack: a number, then the size
 and the offset of each array), and the arrays, little-endian and padded to 8 bytes, so that they are

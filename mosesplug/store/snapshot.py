@@ -33,7 +33,7 @@ class PinnedReader:
         return self._pinned
 
     def _get(self, area: str, iteration: int, sentence: int) -> Any:
-        """Return the bytes of a record, uint8, whose checksum was compared; None without one."""
+        """Return the checked bytes of a record, uint8; None without one."""
         pinned = self._check()
         transaction, database = pinned.transaction, self._environment[area]
         value = transaction.get(kbest_key(iteration, sentence), db=database)

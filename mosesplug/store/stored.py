@@ -1,4 +1,4 @@
-"""What a store holds beside hypotheses, as types that are checked when they are read.
+"""What a store holds beside hypotheses, as types that reading checks.
 
 Arrays of a record cannot be longer than its bytes. The number of sentences or of feature columns,
 however, is only a number: trusting a damaged one could exhaust memory or loop without end, so the

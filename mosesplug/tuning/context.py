@@ -69,7 +69,7 @@ class RunData:
 
 @dataclass(frozen=True, kw_only=True)
 class Context(RunData):
-    """A run: its data, files, events, decoder and optimizer, which all its steps share.
+    """A run: its data, files, events, decoder and optimizer.
 
     Attributes:
         workspace: paths in the working directory.

@@ -101,7 +101,7 @@ def finish_iteration(context: Context, judge: HeldOutScorer | None) -> None:
 def write_decoding_files(
     context: Context, iteration: int, weights: Weights, optimum: float | None
 ) -> None:
-    """Write ``runN.dense``, ``runN.moses.ini`` or another file of weights, and sparse weights.
+    """Write the configuration or weights of a decoding, and sparse weights.
 
     Args:
         context: the run.

@@ -86,9 +86,7 @@ def test_time_and_memory_of_all_processes_are_measured(tmp_path: Path) -> None:
 def test_inputs_that_cannot_be_written_are_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        compare_commits, "launcher", lambda module, function: b"#!/bin/sh\nexit 3\n"
-    )
+    monkeypatch.setattr(compare_commits, "DECODER", "#!/bin/sh\nexit 3\n")
     with pytest.raises(SystemExit, match=r"exit code 3 of .* graphs"):
         compare_commits.prepare(tmp_path / "data", ["search graphs"])
 

@@ -11,7 +11,12 @@ import pytest
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError, UsageError
-from mosesplug.learning.benchmark import BenchmarkTask, bind_settings, measure_optimizer
+from mosesplug.learning.benchmark import (
+    BenchmarkTask,
+    bind_settings,
+    measure_optimizer,
+    score_tasks,
+)
 from mosesplug.optimizers import Algorithm, Problem, Progress, Solution, algorithm, corpus_score
 from mosesplug.options import Opt
 from tests.optimizers.problems import planted
@@ -88,7 +93,7 @@ def test_held_out_sentences_are_scored_and_not_learned_from() -> None:
     weights = np.array([0.0, 0.2, 0.2, 0.2, 0.2])
     held_out = replace(whole, tuning_set=whole.tuning_set.take_sentences(left_out))
     assert outcome.held_out == (corpus_score(held_out, weights),)
-    assert given.scores(given.start)[1] == corpus_score(held_out, given.start)
+    assert score_tasks([given])[1] == corpus_score(held_out, given.start)
 
 
 def test_a_rejected_task_is_reported() -> None:
@@ -135,4 +140,5 @@ def test_folds_have_one_score_together() -> None:
     weights[0] = 0.0
     # The same weights for both folds: the score is that of all sentences.
     assert outcome.held_out == (pytest.approx(corpus_score(problem, weights)),)
-    assert outcome.scores == (pytest.approx(np.mean([t.scores(weights)[0] for t in tasks])),)
+    learned = [corpus_score(task.problem, weights) for task in tasks]
+    assert outcome.scores == (pytest.approx(np.mean(learned)),)

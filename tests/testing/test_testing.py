@@ -103,18 +103,11 @@ def ignores_seed(problem: Problem, initial: Any, rng: Any, *others: Any) -> Solu
     return replace(found, weights=found.weights + np.random.default_rng().random() * 1e-9)
 
 
-def ignores_nan(problem: Problem, initial: Any, rng: Any, *others: Any) -> Solution:
-    if not np.isfinite(problem.tuning_set.dense).all():
-        return Solution(initial, 0.0)
-    return FAST.optimize(problem, initial, rng, *others)
-
-
 @pytest.mark.parametrize(
     ("optimize", "message"),
     [
         (returns_start, "check 'planted weights': the score is 0.5"),
         (ignores_seed, "check 'seeds and threads': the same seed gives other weights"),
-        (ignores_nan, "check 'values that are not finite': a feature value NaN must raise"),
     ],
 )
 def test_broken_algorithms_fail(optimize: Callable[..., Solution], message: str) -> None:

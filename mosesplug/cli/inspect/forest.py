@@ -119,7 +119,7 @@ _Options = ForestNbest | ForestOracle | ForestInfo
 
 
 def _open_graphs(options: _Options) -> tuple[Iterator[WeightedGraph], bool]:
-    """Return the graphs of files, or of the store of a run, and whether they have weights."""
+    """Return the graphs of files or of a run, and whether they have weights."""
     places, weights, sparse = options.graphs, options.weights, options.sparse_weights
     runs = [place for place in places if place.is_dir() and find_graph_store(find_run(place))]
     if runs:

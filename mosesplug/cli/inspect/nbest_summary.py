@@ -1,4 +1,4 @@
-"""``mosesplug nbest ls``, ``grep`` and ``stats``: iterations, texts and statistics of a store."""
+"""``mosesplug nbest ls``, ``grep`` and ``stats``: the content of a store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``mosesplug rerank``: choose the best of each n-best list by other weights and features."""
+"""``mosesplug rerank``: choose the best of each list by other weights."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def make_outside_metrics(
 def find_metric_of(
     name: str | None, settings: str, sources: Sequence[ScoreSource], *, fingerprints: bool = False
 ) -> Metric:
-    """Return the metric of a name or weighted sum, which may be that of scores from outside.
+    """Return the metric of a name or weighted sum, with scores from outside.
 
     None stands for the first of the scores, and without any for BLEU.
     """

@@ -40,7 +40,10 @@ _SHOWN = 30
 
 
 class Step:
-    """A change of blocks. A step may need those of a whole file at once, in bounded memory."""
+    """A change of blocks.
+
+    A step may need those of a whole file at once, in bounded memory.
+    """
 
     def apply(self, block: NBestList) -> NBestList:
         """Return the changed block."""
@@ -55,7 +58,7 @@ class Step:
 
 
 class _NameStep(Step):
-    """A step that names features, and rejects at the end a name of no feature if it is strict."""
+    """A step that names features; a strict one rejects unknown names."""
 
     def __init__(self, names: Collection[str], is_strict: bool) -> None:
         self._is_strict = is_strict

@@ -162,7 +162,10 @@ def _score_again(
     threads: int,
     progress: Progress,
 ) -> tuple[NDArray[Any], PreparedReferences]:
-    """Return statistics of all metrics side by side, and the references of the first one."""
+    """Return statistics of all metrics side by side, and references.
+
+    The references are those of the first metric.
+    """
     for metric in metrics:
         if needs_outside(metric) and not sources:
             raise UsageError(

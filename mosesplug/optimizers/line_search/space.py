@@ -1,4 +1,4 @@
-"""How a search for weights chooses a point on a line, on which the score is known exactly.
+"""How a line search chooses a point among intervals of known scores.
 
 Narrow intervals are never chosen: thresholds are known to about 1e-12, and a point within that
 distance of one may decode to either side of it.

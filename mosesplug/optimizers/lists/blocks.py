@@ -152,7 +152,7 @@ class BlockedLists:
     def expectations(
         self, distribution: Distribution, values: Scores
     ) -> tuple[SentenceValues, Scores]:
-        """Return each sentence's expected ``values``, and derivatives of their sum by scores."""
+        """Return expected ``values`` of sentences, and derivatives by the scores."""
         means, coefficients = np.empty(self.n_sentences), np.empty(self.n_hyps)
         self.for_each_block(
             lambda first, last: _compute_expectations(
@@ -193,7 +193,7 @@ class BlockedLists:
 
 
 def add_parts(parts: Sequence[Floats]) -> Floats:
-    """Return the sum of all blocks of all shards, ``[n_blocks, size]`` each, in their order."""
+    """Return the sum of ``[n_blocks, size]`` of all shards, in their order."""
     return np.asarray(np.concatenate([np.zeros((1, parts[0].shape[1])), *parts]).sum(axis=0))
 
 
@@ -260,7 +260,7 @@ def _add_sparse_scores(
     weights: Floats,
     scores: Scores,
 ) -> None:
-    """Add the sparse features' part to the scores of rows; ``weights`` is ``[n_sparse]``."""
+    """Add the part of sparse features to scores; ``weights`` is ``[n_sparse]``."""
     for row in range(start, end):
         for entry in range(indptr[row], indptr[row + 1]):
             scores[row] += weights[indices[entry]] * np.float64(data[entry])

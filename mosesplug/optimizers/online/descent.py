@@ -177,7 +177,7 @@ def _divide_rate(rate: float, squares: ColumnValues) -> ColumnValues:
 
 @dataclass(frozen=True)
 class _Scale:
-    """The rates of a chain, and the regularization that features without a gradient owe.
+    """The rates of a chain, and the regularization that is still due.
 
     Attributes:
         vectors: the state's vectors beside weights and ``since``, with values of unseen features.
@@ -455,7 +455,7 @@ def _require_usable(weights: ColumnValues) -> ColumnValues:
 def _ignore_overflow(
     apply: Callable[[LearnerState, Change, Step], LearnerState],
 ) -> Callable[[LearnerState, Change, Step], LearnerState]:
-    """Return ``apply`` without overflow warnings: ``_require_usable`` raises an error instead."""
+    """Return ``apply`` without overflow warnings; ``_require_usable`` raises."""
 
     def quiet(state: LearnerState, change: Change, step: Step) -> LearnerState:
         with np.errstate(over="ignore", invalid="ignore"):

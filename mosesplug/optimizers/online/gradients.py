@@ -1,4 +1,4 @@
-"""The gradient of a mini-batch: the first piece of a chain, for every gradient learner.
+"""The gradient of a mini-batch: the first piece of a chain.
 
 A pairwise loss is computed on sampled pairs of hypotheses, as in PRO (Hopkins & May 2011), and
 depends on few hypotheses of a sentence. A listwise loss is computed on all hypotheses. Its oracles
@@ -146,7 +146,7 @@ class _Objective:
 def loss_gradient(
     options: DescentOptions, present: Present, *, summed: bool
 ) -> Callable[[LearnerState, Batch, Step], Change]:
-    """Return the ``change`` of a gradient learner: the gradient of the active features.
+    """Return the ``change`` of a gradient learner, for active features.
 
     Args:
         summed: whether the loss is the sum over pairs or sentences, as in Green et al. (2013),

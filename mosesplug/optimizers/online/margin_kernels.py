@@ -1,4 +1,4 @@
-"""Kernels of margin learners: steps to violated margins, alone and in working sets.
+"""Kernels of margin learners: steps, alone and in working sets.
 
 A constraint is a lower or upper bound on the difference of two model scores:
 ``sign w . (h(reference) - h(other)) >= least``. The sentences of a batch are processed in turn,
@@ -139,7 +139,7 @@ def _step(
 
 @kernel
 def step_to_margins(features: MaskedRows, task: MarginTask, walk: Walk) -> int:
-    """Apply equations 61 and 62 of the survey; return the number of sentences with a loss."""
+    """Apply equations 61 and 62 of the survey; count sentences with a loss."""
     for sentence in range(len(walk.losses)):
         reference = _begin(features, task, walk, sentence)
         start, end = task.offsets[sentence], task.offsets[sentence + 1]

@@ -1,4 +1,4 @@
-"""Learners of single hypotheses and margins: the perceptron, MIRA, relative margins, AROW.
+"""Learners of margins: the perceptron, MIRA, relative margins, AROW.
 
 In each sentence, a surrogate reference (the hope or an oracle) should outscore other hypotheses by
 at least the difference of their gains (Chiang 2012; survey, eq. 35-36 and section 6.3). With ``x``

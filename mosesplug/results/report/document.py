@@ -97,7 +97,10 @@ def render_section(heading: str, note: str, content: str) -> str:
 
 
 def render_terms(terms: Mapping[str, str], kind: Literal["facts", "columns"]) -> str:
-    """Return names and values, or what the columns of a table mean, one below the other."""
+    """Return names and values one below the other.
+
+    They may also say what the columns of a table mean.
+    """
     items = "".join(
         f"<dt>{escape(escape_controls(name))}</dt><dd>{escape(escape_controls(text))}</dd>\n"
         for name, text in terms.items()

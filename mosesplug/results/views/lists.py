@@ -136,7 +136,7 @@ _SEARCH = "greedy 1"
 
 
 class OracleCache:
-    """The scores of the oracle of all lists up to each iteration, beside a store's data.
+    """Scores of the oracle of all lists up to each iteration of a store.
 
     The file only saves time. A reader that may not write there, or finds a damaged file, computes
     the scores anew.

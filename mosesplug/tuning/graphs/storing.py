@@ -62,7 +62,7 @@ class GraphFiles:
     scan: Scan | None = None
 
     def __call__(self, place: int) -> tuple[HypergraphFile, bytes]:
-        """Return a file's graph, pruned to its best derivations, and lines of its n-best list.
+        """Return a file's graph, pruned, and the lines of its n-best list.
 
         Raises:
             DataError: it has a feature that the decoder did not announce, or no derivation.

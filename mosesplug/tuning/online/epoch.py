@@ -89,7 +89,7 @@ class Epoch:
         )
 
     def evaluate(self, weights: Weights, updates: int, *earlier: Evaluation) -> list[Evaluation]:
-        """Translate the held-out set, if there is one; ``earlier`` are those of this epoch."""
+        """Translate the held-out set, if any; ``earlier`` are those of the epoch."""
         if self.scorer is None:
             return []
         before = (*self.before, *earlier)

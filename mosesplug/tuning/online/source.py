@@ -184,7 +184,7 @@ class EpochLists:
     def batch(
         self, sentences: NDArray[np.int64], weights: Callable[[], NDArray[np.float64]]
     ) -> Batch:
-        """Return the lists of the next batch, decoded with these weights unless they are stored.
+        """Return the next batch, decoded with these weights unless it is stored.
 
         Raises:
             DecoderError: the decoder failed, or its lists cannot be used.

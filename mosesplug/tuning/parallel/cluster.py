@@ -1,4 +1,6 @@
-"""Workers of a Dask cluster as an executor, whose tasks fail if all workers are gone for good.
+"""Workers of a Dask cluster as an executor.
+
+A task fails if all workers are gone for good.
 
 A cluster keeps tasks until a worker comes. If none ever does, whoever waits for a task would wait
 for ever. This is the only module that knows a distributed engine.

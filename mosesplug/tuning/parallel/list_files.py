@@ -1,4 +1,4 @@
-"""Lists as files that workers map, and the shards of them that a worker has prepared.
+"""Lists as files that workers map, and the shards that a worker prepared.
 
 The files are written once, to a directory that all workers see. Nothing depends on what a worker
 keeps: one that lacks a shard prepares it again, with the same result.

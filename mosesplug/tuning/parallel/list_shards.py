@@ -95,7 +95,7 @@ def divide_lists(offsets: Offsets, shards: int) -> tuple[ShardPart, ...]:
 
 @dataclass(frozen=True)
 class OpenShards:
-    """Shards that threads share or workers prepare from files; implements ``ListShards``.
+    """``ListShards`` that threads share or workers prepare from files.
 
     Attributes:
         offsets: those of the lists of all shards.
@@ -152,7 +152,10 @@ class OpenShards:
 
 @dataclass(frozen=True)
 class _Prepared:
-    """``call(state, work, ...)`` runs ``work`` on a shard, given its state or its recipe."""
+    """Shards that are ready for work, by their states or their recipes.
+
+    ``call(state, work, ...)`` runs ``work`` on a shard.
+    """
 
     places: Places
     call: Callable[..., Any]

@@ -188,7 +188,7 @@ class ShardedMiraLearner:
         return sum(int(state.updates[0]) for state in self._states)
 
     def visit(self, order: Order) -> ShardLosses:
-        """Let each shard learn from its sentences in the given order, then mix the weights."""
+        """Let each shard learn from its sentences in order, then mix the weights."""
         ends = zip(self._firsts[:-1].tolist(), self._firsts[1:].tolist(), strict=True)
         orders = [order[(order >= first) & (order < last)] - first for first, last in ends]
         visits = self._prepared.map(_visit_shard, orders, repeat(self.settings), self._states)
@@ -233,7 +233,7 @@ def _visit_shard(
 
 
 def list_learner(problem: Problem, initial: Weights, options: KbmiraOptions) -> MiraLearner:
-    """Return a learner from the problem's lists; ``epochs`` and ``shuffle`` are not used.
+    """Return a learner from lists; ``epochs`` and ``shuffle`` are not used.
 
     Raises:
         OptimizerError: the problem cannot be tuned (see ``check_weights``), or weights are too

@@ -67,7 +67,10 @@ def choose_hypotheses(
     sums: NDArray[np.float32],
     safe_hope: bool,
 ) -> tuple[int, int, int]:
-    """Return the rows of hope, fear and 1-best, in a tie the first; ``sums`` is a buffer."""
+    """Return the rows of hope, fear and 1-best; in a tie, the first.
+
+    ``sums`` is a buffer.
+    """
     one = np.float32(1.0)
     hope = _first_largest(one, scores, one, gains, sums)
     fear = _first_largest(one, scores, -one, gains, sums)
@@ -359,7 +362,9 @@ def update_weights(
     values: NDArray[np.float32],
     margin: np.float32,
 ) -> np.float32:
-    """Move the weights until hope scores ``margin`` above fear, by at most ``step_cap``.
+    """Move the weights until hope scores ``margin`` above fear.
+
+    The step is at most ``step_cap``.
 
     Args:
         columns, values: features of hope minus those of fear, ascending columns.

@@ -150,7 +150,10 @@ def _fit(
     facts: Mapping[str, Any],
     progress: Progress,
 ) -> Solution:
-    """Minimize a loss of all model scores; the history has the facts and those of the fit."""
+    """Minimize a loss of all model scores.
+
+    The history has the facts and those of the fit.
+    """
     progress(1, 2, "steps")
 
     def fit(rows: Any, second: FeatureMoments, offsets: Floats | float, box: Box | None) -> Fit:
