@@ -54,13 +54,15 @@ def test_it_answers_here_only(
         for port in ports:
             with pytest.raises(ConnectionRefusedError):
                 socket.create_connection(("127.0.0.1", port), LIMIT)
-        os.kill(pids()[0], signal.SIGKILL)
-        assert gone(pids()[0])
+        # One server may answer all: a lost one would then not be missed.
+        for pid in pids():
+            os.kill(pid, signal.SIGKILL)
+            assert gone(pid)
         online.decode(BATCH, OTHERS)
     fresh = ProcessDecoder(stand_in(), config, tmp_path, 9)
     assert count_differing_lists(lists, fresh.decode(BATCH, OTHERS)) == 0
-    assert len(ports) == 3
-    assert ["SIGKILL" in note for note in notes] == [True]  # and none about interfaces
+    assert len(ports) > 2
+    assert {"SIGKILL" in note for note in notes} == {True}  # and none about interfaces
     assert all(gone(pid) for pid in pids())
 
 
