@@ -7,7 +7,6 @@ folds together have one corpus score, since a corpus score such as BLEU is not a
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
@@ -18,7 +17,6 @@ from numpy.typing import NDArray
 from mosesplug.arrays import Statistics
 from mosesplug.errors import UsageError
 from mosesplug.optimizers.problem import (
-    Problem,
     Progress,
     Solution,
     corpus_score,
@@ -27,13 +25,11 @@ from mosesplug.optimizers.problem import (
 from mosesplug.tuning.parallel.shards import split_into_shards
 
 if TYPE_CHECKING:
+    from mosesplug.learning.domains import LearnFunction
     from mosesplug.learning.inputs import LearningData
 
 _FOLDS, _HELD_OUT = 1, 2
 """Random streams of a seed; learning from all sentences uses the seed itself."""
-
-LearnFunction = Callable[[Problem, np.random.Generator, Progress], Solution]
-"""Finds weights for a problem."""
 
 
 @dataclass(frozen=True)

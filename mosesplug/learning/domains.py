@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.features import FeatureSpace
-from mosesplug.learning.cross_validation import LearnFunction
 from mosesplug.optimizers.domains import DomainSpace, count_domains
 from mosesplug.optimizers.problem import Problem, Progress, Solution, corpus_score
 from mosesplug.settings.domains import Domains
+
+LearnFunction = Callable[[Problem, np.random.Generator, Progress], Solution]
+"""Finds weights for a problem."""
 
 
 @dataclass(frozen=True)

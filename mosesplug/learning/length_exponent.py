@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.learning.cross_validation import LearnFunction
+from mosesplug.learning.domains import LearnFunction
 from mosesplug.learning.lengths import LengthScale
 from mosesplug.optimizers.problem import Problem, Progress, Solution, corpus_score, no_progress
 

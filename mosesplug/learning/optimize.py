@@ -13,12 +13,11 @@ from mosesplug.arrays import Weights
 from mosesplug.errors import OptimizerError
 from mosesplug.learning.cross_validation import (
     CrossValidation,
-    LearnFunction,
     cross_validate,
     split_sentences,
 )
 from mosesplug.learning.data import read_data, read_held_out_lists
-from mosesplug.learning.domains import DomainScore, score_domains
+from mosesplug.learning.domains import DomainScore, LearnFunction, score_domains
 from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData, LearningData
 from mosesplug.learning.length_exponent import learn_exponent
 from mosesplug.metrics import Metric

@@ -27,9 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.store.files.environment import Environment
+from mosesplug.store.files.handles import delete_prefix
 from mosesplug.store.merge import Reader
 from mosesplug.store.state import COMMIT, RECORD, iteration_key, put_sorted
-from mosesplug.store.writing import delete_prefix
 
 INDEX = "homes"
 UNIT = 16

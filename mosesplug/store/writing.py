@@ -26,6 +26,7 @@ from mosesplug.store.checksums import (
 )
 from mosesplug.store.encoding import encode_value
 from mosesplug.store.files.environment import Environment
+from mosesplug.store.files.handles import delete_prefix
 from mosesplug.store.merge import Reader
 from mosesplug.store.state import (
     COMMIT,
@@ -277,14 +278,6 @@ def _delete_unfinished_lists(
         for area, _, prefix in list_areas(iteration, n_kinds):
             if area in ("kbest", "statistics"):
                 delete_prefix(transaction, environment[area], prefix)
-
-
-def delete_prefix(transaction: Any, database: Any, prefix: bytes) -> None:
-    """Delete all records of a database whose keys have a prefix."""
-    cursor = transaction.cursor(database)
-    is_there = cursor.set_range(prefix)
-    while is_there and bytes(cursor.key()).startswith(prefix):
-        is_there = cursor.delete()
 
 
 def ingest_blocks(

@@ -164,6 +164,14 @@ def find_key(path: Path) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
+def delete_prefix(transaction: Any, database: Any, prefix: bytes) -> None:
+    """Delete all records of a database whose keys have a prefix."""
+    cursor = transaction.cursor(database)
+    is_there = cursor.set_range(prefix)
+    while is_there and bytes(cursor.key()).startswith(prefix):
+        is_there = cursor.delete()
+
+
 def guard_table(path: Path) -> FileLock | None:
     """Keep LMDB's own lock of the table of readers, which says that the store is open.
 
