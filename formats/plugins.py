@@ -43,7 +43,7 @@ class PluginEntry:
 
     @property
     def is_bundled(self) -> bool:
-        """Whether the package is mosesplug: other packages cannot take the name."""
+        """Whether mosesplug itself registers the object. No other package has that name."""
         return self.package.partition(" ")[0] == "mosesplug"
 
     def load(self, kind: type[T]) -> T:

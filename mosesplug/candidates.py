@@ -37,7 +37,7 @@ LIST_SIZE = 100
 """Translations of a sentence, at most, that measure variances and spreads on search graphs."""
 
 Question = Literal["lists", "lines", "expectations", "updates", "batches"]
-"""What an algorithm asks: rows of the lists' arrays (``lists``), error surfaces (``lines``),
+"""Questions of an algorithm: rows of the lists' arrays (``lists``), error surfaces (``lines``),
 expectations with their gradients, hope and fear of one sentence after the other (``updates`` of
 batch MIRA), or lists of hopes and fears for mini-batches."""
 
@@ -48,7 +48,7 @@ SHARD_ANSWERS: frozenset[Question] = frozenset({"lines", "expectations", "update
 """Questions whose work the shards of lists share."""
 
 OracleUpdates = Literal["local", "bold", "hybrid"]
-"""What learners move towards (Liang et al. 2006): the best hypotheses (``local``); derivations that
+"""Targets of learners (Liang et al. 2006): the best hypotheses (``local``); derivations that
 yield a reference, without sentences that have none (``bold``); or these where there are some, and
 else the best hypotheses (``hybrid``)."""
 
@@ -130,6 +130,9 @@ class HopeFear:
 
 class Candidates:
     """Hypotheses of sentences; a subclass defines the questions that it answers.
+
+    The registry gives an algorithm only candidates that answer its questions; any other question
+    raises ``NotImplementedError``.
 
     Attributes:
         answers: these questions. ``score`` and ``first_best`` are always answered.

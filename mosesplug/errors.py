@@ -37,7 +37,7 @@ __all__ = [
 
 
 at_command_line = ContextVar("at_command_line", default=False)
-"""Whether messages are for a person at the command line, who knows options and no keywords."""
+"""Whether messages name options of the command line instead of Python keywords."""
 
 
 class MosesplugError(Exception):

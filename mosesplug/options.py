@@ -164,7 +164,7 @@ class Opt:
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class OptionGroup:
     """Marks a field that holds a settings class, or None.
 
     Attributes:
@@ -237,7 +237,7 @@ def _walk(cls: type, path: tuple[str, ...], requires: tuple[str, ...]) -> Iterab
         hint = _without_none(hints[name])
         if (made := _find_mark(cls, name, Parts)) is not None:
             yield from (replace(part, path=()) for part in _walk(made.cls, (), requires))
-        elif (group := _find_mark(cls, name, Group)) is not None:
+        elif (group := _find_mark(cls, name, OptionGroup)) is not None:
             on = group.on
             if group.switch is not None:
                 switch = _complete(group.switch, declared, bool, own, requires)
@@ -287,7 +287,7 @@ def find_switch(cls: type, name: str) -> str | None:
     Returns:
         "" if any option of the group asks for it; None if the field holds no group.
     """
-    group = _find_mark(cls, name, Group)
+    group = _find_mark(cls, name, OptionGroup)
     if group is None or group.switch is None:
         return None if group is None else group.on
     return group.switch.name or _replace_underscores(name)

@@ -1,4 +1,4 @@
-"""What installed packages register through entry points, mosesplug among them.
+"""Find the objects that installed packages register through entry points.
 
 The bundled plug-ins are in ``mosesplug.extras`` and ``formats.extras``. Each group of entry points
 has one kind of object. One that does not work is an error of the commands that use it only.

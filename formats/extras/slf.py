@@ -39,7 +39,7 @@ import numpy as np
 
 from formats.decimals import parse_number
 from formats.errors import FormatError, quote
-from formats.extras.slf_records import Fields, Lattice, Record, read_lattice
+from formats.extras.slf_records import Fields, Lattice, SlfRecord, read_lattice
 from formats.graphs.any_graph import GraphFormat
 from formats.graphs.hypergraph import TAIL, HypergraphFile
 from formats.graphs.loose_edges import LooseEdges, parse_finite, sort_edges
@@ -127,7 +127,7 @@ def read_slf(path: str | PathLike[str]) -> HypergraphFile:
     targets: list[int] = []
     target_offsets = [0]
     first = joined.nodes[joined.first]
-    links: list[tuple[Record, list[int], Fields]] = [(first, [], first.fields)]
+    links: list[tuple[SlfRecord, list[int], Fields]] = [(first, [], first.fields)]
     for link, head in zip(lattice.links, joined.heads, strict=True):
         of_head = joined.nodes[head].fields
         links.append((link, [TAIL], {**of_head, **link.fields} if of_head else link.fields))
@@ -207,7 +207,7 @@ class _Links:
         nodes: the record of each node; None if the file omits it.
     """
 
-    nodes: Sequence[Record]
+    nodes: Sequence[SlfRecord]
     heads: Sequence[int]
     tails: Sequence[int]
     first: int
@@ -237,11 +237,11 @@ def _resolve_links(lattice: Lattice) -> _Links:
     return _Links(nodes, heads, tails, first, last)
 
 
-def _link_fields(record: Record | None) -> Record:
+def _link_fields(record: SlfRecord | None) -> SlfRecord:
     """Return a node's fields for its incoming links: word ``W`` and its score ``a``."""
     if record is None:
-        return Record(1, {})
-    return Record(record.line, {k: record.fields[k] for k in (b"W", b"a") if k in record.fields})
+        return SlfRecord(1, {})
+    return SlfRecord(record.line, {k: record.fields[k] for k in (b"W", b"a") if k in record.fields})
 
 
 def _find_end(
@@ -266,9 +266,11 @@ def _find_end(
     )
 
 
-def _index_records(lattice: Lattice, records: Sequence[Record], key: bytes) -> dict[int, Record]:
+def _index_records(
+    lattice: Lattice, records: Sequence[SlfRecord], key: bytes
+) -> dict[int, SlfRecord]:
     """Return nodes or links by their numbers."""
-    indexed: dict[int, Record] = {}
+    indexed: dict[int, SlfRecord] = {}
     for record in records:
         number = _parse_integer(lattice, record, key)
         if number in indexed:
@@ -278,7 +280,7 @@ def _index_records(lattice: Lattice, records: Sequence[Record], key: bytes) -> d
     return indexed
 
 
-def _parse_integer(lattice: Lattice, record: Record, key: bytes) -> int:
+def _parse_integer(lattice: Lattice, record: SlfRecord, key: bytes) -> int:
     """Return an integer in a record."""
     text = record.fields.get(key, b"")
     if not _NUMBER.fullmatch(text):

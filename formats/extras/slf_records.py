@@ -34,7 +34,7 @@ _LONG_LINK = {
 
 
 @dataclass(frozen=True)
-class Record:
+class SlfRecord:
     """A node or a link: its line, and its fields by short name."""
 
     line: int
@@ -56,8 +56,8 @@ class Lattice:
     path: str
     header: Fields
     header_lines: Mapping[bytes, int]
-    nodes: Sequence[Record]
-    links: Sequence[Record]
+    nodes: Sequence[SlfRecord]
+    links: Sequence[SlfRecord]
     names: Mapping[bytes, str] = field(default_factory=dict)
 
     def error(self, line: int | None, message: str, remedy: str) -> FormatError:
@@ -86,8 +86,8 @@ def read_lattice(path: str) -> Lattice:
     names = _names_of_moses(lines)
     header: Fields = {}
     header_lines: dict[bytes, int] = {}
-    nodes: list[Record] = []
-    links: list[Record] = []
+    nodes: list[SlfRecord] = []
+    links: list[SlfRecord] = []
     for number, line in enumerate(lines, start=1):
         if line.startswith(b"#") or not line.strip():
             continue
@@ -104,7 +104,7 @@ def read_lattice(path: str) -> Lattice:
             if first == b"I" and b"L" in fields:
                 raise _sublattice(path, number)
             long, records = (_LONG_NODE, nodes) if first == b"I" else (_LONG_LINK, links)
-            records.append(Record(number, _short(fields, long, path, number)))
+            records.append(SlfRecord(number, _short(fields, long, path, number)))
         elif nodes or links:
             raise FormatError(
                 f"{quote(line)} is neither a node nor a link",

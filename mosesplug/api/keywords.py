@@ -121,7 +121,7 @@ _OTHERS = frozenset(
 
 
 @dataclass(frozen=True)
-class Names:
+class KeywordNames:
     """The names that a call has for settings.
 
     Attributes:
@@ -195,10 +195,10 @@ class Names:
 
 _SHARED = {"options": "option", "references": "refs", "add_features": "add-feature"}
 
-RUN = Names(RunPlan, {**_SHARED, "resume": "continue"})
+RUN = KeywordNames(RunPlan, {**_SHARED, "resume": "continue"})
 """The keywords of ``tune`` and ``Tuner``."""
 
-LEARNING = Names(
+LEARNING = KeywordNames(
     LearningSettings,
     {
         **_SHARED,

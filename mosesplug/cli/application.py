@@ -13,7 +13,7 @@ import typer.main
 
 from mosesplug import __version__
 from mosesplug.cli.shared.exits import exit_code
-from mosesplug.cli.table import COMMANDS, MERT_MOSES, TYPER_SETTINGS, Command, Group, Table
+from mosesplug.cli.table import COMMANDS, MERT_MOSES, TYPER_SETTINGS, Command, CommandGroup, Table
 from mosesplug.errors import at_command_line, suggest
 
 
@@ -35,7 +35,7 @@ def _listing(table: Table) -> type[typer.core.TyperGroup]:
                 if (hint := suggest(cmd_name, table)) and not ctx.resilient_parsing:
                     ctx.fail(f"No such command {cmd_name!r}{hint}")
                 return None
-            if isinstance(entry, Group):
+            if isinstance(entry, CommandGroup):
                 return _group(cmd_name, entry)
             return _make_command(cmd_name, entry)
 
@@ -53,7 +53,7 @@ def _make_command(name: str, entry: Command, *, add_completion: bool = False) ->
     return make_command(name, entry, add_completion=add_completion)
 
 
-def _group(name: str, group: Group) -> Any:
+def _group(name: str, group: CommandGroup) -> Any:
     """Return the command that has the commands of a group below it."""
     loaded = typer.Typer(
         name=name,

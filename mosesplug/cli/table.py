@@ -36,7 +36,7 @@ class Command:
 
 
 @dataclass(frozen=True)
-class Group:
+class CommandGroup:
     """Commands under one word.
 
     Attributes:
@@ -48,29 +48,31 @@ class Group:
     commands: Mapping[str, Command]
 
 
-Table = Mapping[str, Command | Group]
+Table = Mapping[str, Command | CommandGroup]
 
 MERT_MOSES = Command(
-    ".run.mert_moses:main", "Tune with the command line of mert-moses.pl.", ".run.options:MertMoses"
+    ".run.mert_moses:main",
+    "Tune with the command line of mert-moses.pl.",
+    ".run.options:MertMosesCommand",
 )
 
 COMMANDS: Table = {
     "tune": Command(
         ".run.tune:tune",
         "Tune a system: decode, optimize, repeat, write moses.ini.",
-        ".run.options:Tune",
+        ".run.options:TuneCommand",
         after_interrupt=TUNING_CONTINUES,
     ),
     "ask": Command(
         ".run.ask:ask",
         "Print the weights that a decoder elsewhere must decode with.",
-        ".run.options:Ask",
+        ".run.options:AskCommand",
         after_interrupt="The same command continues.",
     ),
     "tell": Command(
         ".run.ask:tell",
         "Store and learn from the n-best list of that decoder.",
-        ".run.options:Tell",
+        ".run.options:TellCommand",
         after_interrupt="mosesplug ask continues the run, and prints the weights whose list is"
         " missing.",
     ),
@@ -78,179 +80,183 @@ COMMANDS: Table = {
     "settings": Command(
         ".run.settings:settings",
         "Explain a setting of a tuning run, or print all as TOML.",
-        ".run.options:ShowSettings",
+        ".run.options:SettingsCommand",
     ),
     "optimize": Command(
         ".learn.optimize:optimize",
         "Learn weights from existing n-best lists or search graphs.",
-        ".learn.options:Optimize",
+        ".learn.options:OptimizeCommand",
     ),
     "algorithms": Command(
         ".learn.algorithms:list_algorithms",
         "List the algorithms, or explain one and its settings.",
-        ".learn.options:Algorithms",
+        ".learn.options:AlgorithmsCommand",
     ),
     "cache": Command(
-        ".learn.cache:cache", "List or remove files that only save time.", ".learn.options:Cache"
+        ".learn.cache:cache",
+        "List or remove files that only save time.",
+        ".learn.options:CacheCommand",
     ),
     "plugins": Command(
         ".learn.plugins:plugins",
         "List what other installed packages add to mosesplug.",
-        ".learn.options:Plugins",
+        ".learn.options:PluginsCommand",
     ),
     "bench-optimizers": Command(
         ".learn.bench_optimizers:bench_optimizers",
         "Compare algorithms on the same n-best lists.",
-        ".learn.options:Bench",
+        ".learn.options:BenchOptimizersCommand",
     ),
     "check": Command(
         ".inspect.check:check",
         "Check a tuning set and its lists before tuning.",
-        ".inspect.score_options:Check",
+        ".inspect.score_options:CheckCommand",
     ),
     "oracle": Command(
         ".inspect.oracle:oracle",
         "Find the oracle translations of n-best lists.",
-        ".inspect.list_options:Oracle",
+        ".inspect.list_options:OracleCommand",
     ),
     "mbr": Command(
         ".inspect.mbr:mbr",
         "Choose translations by minimum Bayes risk.",
-        ".inspect.list_options:Mbr",
+        ".inspect.list_options:MbrCommand",
     ),
     "rerank": Command(
         ".inspect.rerank:rerank",
         "Choose the best of each n-best list by other weights.",
-        ".inspect.list_options:Rerank",
+        ".inspect.list_options:RerankCommand",
     ),
-    "nbest": Group(
+    "nbest": CommandGroup(
         "Inspect and maintain the n-best lists of a store.",
         {
             "ls": Command(
                 ".inspect.nbest_summary:ls",
                 "List the iterations of a store.",
-                ".inspect.store_options:Ls",
+                ".inspect.store_options:NbestLsCommand",
             ),
             "show": Command(
                 ".inspect.nbest_show:show",
                 "Show the hypotheses of a sentence.",
-                ".inspect.store_options:Show",
+                ".inspect.store_options:NbestShowCommand",
             ),
             "diff": Command(
                 ".inspect.nbest_show:diff",
                 "Compare two hypotheses or iterations.",
-                ".inspect.store_options:Diff",
+                ".inspect.store_options:NbestDiffCommand",
             ),
             "grep": Command(
                 ".inspect.nbest_summary:grep",
                 "Search texts and features.",
-                ".inspect.store_options:Grep",
+                ".inspect.store_options:NbestGrepCommand",
             ),
             "stats": Command(
                 ".inspect.nbest_summary:stats",
                 "Print statistics of features and lists.",
-                ".inspect.store_options:Stats",
+                ".inspect.store_options:NbestStatsCommand",
             ),
             "export": Command(
                 ".inspect.nbest_store:export",
                 "Write n-best lists, arrays or a table.",
-                ".inspect.store_options:Export",
+                ".inspect.store_options:NbestExportCommand",
             ),
             "import": Command(
                 ".inspect.nbest_store:import_",
                 "Create a store of n-best lists.",
-                ".inspect.store_options:Import",
+                ".inspect.store_options:NbestImportCommand",
             ),
             "verify": Command(
                 ".inspect.nbest_store:verify",
                 "Verify every record.",
-                ".inspect.store_options:Verify",
+                ".inspect.store_options:NbestVerifyCommand",
             ),
             "compact": Command(
                 ".inspect.nbest_store:compact",
                 "Remove free pages.",
-                ".inspect.store_options:Compact",
+                ".inspect.store_options:NbestCompactCommand",
             ),
             "copy": Command(
-                ".inspect.nbest_store:copy", "Copy a store.", ".inspect.store_options:Copy"
+                ".inspect.nbest_store:copy",
+                "Copy a store.",
+                ".inspect.store_options:NbestCopyCommand",
             ),
             "drop": Command(
                 ".inspect.nbest_store:drop",
                 "Remove the newest iteration.",
-                ".inspect.store_options:Drop",
+                ".inspect.store_options:NbestDropCommand",
             ),
         },
     ),
-    "weights": Group(
+    "weights": CommandGroup(
         "Show, compare, combine and convert weights.",
         {
             "show": Command(
                 ".inspect.weights:show",
                 "Show weights, or those of a run's iterations.",
-                ".inspect.weight_options:Show",
+                ".inspect.weight_options:WeightsShowCommand",
             ),
             "diff": Command(
                 ".inspect.weights:diff",
                 "Compare two weight vectors.",
-                ".inspect.weight_options:Diff",
+                ".inspect.weight_options:WeightsDiffCommand",
             ),
             "average": Command(
                 ".inspect.weights_make:average",
                 "Average several weight vectors.",
-                ".inspect.weight_options:Average",
+                ".inspect.weight_options:WeightsAverageCommand",
             ),
             "interpolate": Command(
                 ".inspect.weights_make:interpolate",
                 "Interpolate between two weight vectors.",
-                ".inspect.weight_options:Interpolate",
+                ".inspect.weight_options:WeightsInterpolateCommand",
             ),
             "normalize": Command(
                 ".inspect.weights_make:normalize",
                 "Divide weights by their norm.",
-                ".inspect.weight_options:Normalize",
+                ".inspect.weight_options:WeightsNormalizeCommand",
             ),
             "convert": Command(
                 ".inspect.weights_make:convert",
                 "Write weights in another format.",
-                ".inspect.weight_options:Convert",
+                ".inspect.weight_options:WeightsConvertCommand",
             ),
         },
     ),
     "line": Command(
-        ".inspect.line:line", "Print the score along a line.", ".inspect.store_options:Line"
+        ".inspect.line:line", "Print the score along a line.", ".inspect.store_options:LineCommand"
     ),
     "score": Command(
         ".inspect.score:score",
         "Score a translation by several metrics.",
-        ".inspect.score_options:Score",
+        ".inspect.score_options:ScoreCommand",
     ),
     "compare": Command(
         ".inspect.compare:compare",
         "Test whether systems differ by more than chance.",
-        ".inspect.score_options:Compare",
+        ".inspect.score_options:CompareCommand",
     ),
     "report": Command(
         ".inspect.report:report",
         "Write a run's report as one HTML page.",
-        ".inspect.store_options:Report",
+        ".inspect.store_options:ReportCommand",
     ),
-    "forest": Group(
+    "forest": CommandGroup(
         "Search graphs: n-best lists, oracles and statistics.",
         {
             "nbest": Command(
                 ".inspect.forest:nbest",
                 "Write n-best lists: best, diverse or sampled translations.",
-                ".inspect.list_options:ForestNbest",
+                ".inspect.list_options:ForestNbestCommand",
             ),
             "oracle": Command(
                 ".inspect.forest:oracle",
                 "Print the oracle translations of search graphs.",
-                ".inspect.list_options:ForestOracle",
+                ".inspect.list_options:ForestOracleCommand",
             ),
             "info": Command(
                 ".inspect.forest:info",
                 "Count nodes, edges and derivations.",
-                ".inspect.list_options:ForestInfo",
+                ".inspect.list_options:ForestInfoCommand",
             ),
         },
     ),
@@ -262,6 +268,6 @@ COMMANDS: Table = {
     "warm-up": Command(
         "mosesplug.extras.warm_up_command:warm_up",
         "Compile inner loops in advance.",
-        ".learn.options:WarmUp",
+        ".learn.options:WarmUpCommand",
     ),
 }

@@ -24,10 +24,10 @@ from mosesplug.decoders.protocol import (
 from mosesplug.errors import UsageError
 
 ASK = "ask:"
-"""What the setting ``decoder`` calls an ``OutsideDecoder``."""
+"""Value of the setting ``decoder`` that selects an ``OutsideDecoder``."""
 
 PLUGIN = "plugin:"
-"""What the setting ``decoder`` of a ``NamedDecoder`` begins with."""
+"""Prefix of the setting ``decoder`` that selects a ``NamedDecoder``."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class DecodedGraphs(Description):
 
     @property
     def stored_graphs(self) -> Path:
-        """Where they are."""
+        """Directory or file of the search graphs."""
         return self.place
 
 

@@ -131,7 +131,7 @@ def constrain_config(ini: MosesIni, references: Sequence[str]) -> bytes:
         raise FormatError(
             "there is no section [feature]", path=ini.path, remedy="Give a moses.ini of Moses"
         )
-    if found := [each for each in ini.features if each.kind == CONSTRAINTS]:
+    if found := [feature for feature in ini.features if feature.kind == CONSTRAINTS]:
         raise FormatError(
             f"{CONSTRAINTS} is there already",
             path=ini.path,

@@ -1,4 +1,4 @@
-"""What a run and its decoder say to each other.
+"""The interface between a run and its decoder.
 
 The settings of a run name a decoder by a ``Description``. ``open`` makes a ``Decoder`` of it, which
 decodes the whole input, and ``open_batches`` a ``BatchDecoder``, which decodes some sentences.
@@ -34,7 +34,7 @@ WEIGHT_FILES: Mapping[WeightsFormat, str] = {
 """The name of the file of weights in each format; of an iteration, with ``runN.`` in front."""
 
 Capability = Literal["decoding", "forced decoding", "domains"]
-"""What a decoder can do beside n-best lists: decode at all, constrained, by domain."""
+"""Abilities of a decoder: decode, decode constrained to references, decode by domain."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class DecodedInput:
 
 
 class ServerSettings(Protocol):
-    """How mini-batches are decoded; the settings ``--online-...`` of a run."""
+    """Settings for decoding mini-batches by a server (``--online-...``)."""
 
     @property
     def decoder(self) -> Literal["auto", "server", "process"]:
@@ -83,12 +83,12 @@ class ServerSettings(Protocol):
 
     @property
     def network(self) -> ServerNetwork:
-        """Where the servers listen."""
+        """Network in which the servers listen."""
 
 
 @dataclass(frozen=True)
 class DecodingTask:
-    """What a decoder must know of its run.
+    """The settings and files of a run that its decoder uses.
 
     Attributes:
         input: file of the source sentences; None if the decoder is not called.
@@ -229,7 +229,7 @@ def ignore_command(command: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True)
 class BatchTask:
-    """What a decoder of mini-batches must know.
+    """The settings and files that a decoder of mini-batches uses.
 
     Attributes:
         config: the ``moses.ini``, or file of weights, that the run started with.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from mosesplug.cli.learn.options import WarmUp
+from mosesplug.cli.learn.options import WarmUpCommand
 from mosesplug.cli.shared.layouts import TableLayout, current_layout
 from mosesplug.cli.shared.output import print_json
 from mosesplug.cli.shared.tables import print_table
@@ -12,7 +12,7 @@ from mosesplug.extras.warm_up import ALGORITHMS
 from mosesplug.extras.warm_up import warm_up as compile_kernels
 
 
-def warm_up(options: WarmUp) -> None:
+def warm_up(options: WarmUpCommand) -> None:
     """Compile the inner loops of commands."""
     done = compile_kernels(options.tasks or (), options.algorithms or ALGORITHMS)
     if options.json:

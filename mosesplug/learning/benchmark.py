@@ -218,22 +218,25 @@ def bind_settings(
     Raises:
         UsageError: an option that none of them has, or an invalid value.
     """
-    known = {each.name: {field.name for field in fields(each.options)} for each in algorithms}
+    known = {
+        algorithm.name: {field.name for field in fields(algorithm.options)}
+        for algorithm in algorithms
+    }
     for name in settings:
         if not any(name.replace("-", "_") in names for names in known.values()):
             raise unknown_option(name, algorithms)
     return [
-        each.bind(
+        algorithm.bind(
             make_options(
-                each,
+                algorithm,
                 {
                     name: value
                     for name, value in settings.items()
-                    if name.replace("-", "_") in known[each.name]
+                    if name.replace("-", "_") in known[algorithm.name]
                 },
             )
         )
-        for each in algorithms
+        for algorithm in algorithms
     ]
 
 

@@ -149,7 +149,7 @@ def read_held_out_lists(
 ) -> LearningData | None:
     """Read the held-out lists, if any, into the feature space of ``data``."""
     problem = data.problem
-    watched = [each.metric for each in data.watched_metrics]
+    watched = [watched_metric.metric for watched_metric in data.watched_metrics]
     files = copy_pipes(given.heldout_lists or settings.heldout_nbest)
     references: References | None = given.heldout_references or settings.heldout_refs
     if not files:

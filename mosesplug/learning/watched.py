@@ -64,7 +64,7 @@ def find_watched(
 
 def _parts(metric: Metric) -> list[str]:
     parts = metric.metrics if isinstance(metric, InterpolatedMetric) else (metric,)
-    return [each.name for each in parts]
+    return [part.name for part in parts]
 
 
 def _find_with_settings(
@@ -72,7 +72,7 @@ def _find_with_settings(
 ) -> Metric:
     """Return a metric with those settings that it knows; ``others`` may know the rest."""
     shared = {key: value for key, value in parse_settings(settings).items() if key != "weights"}
-    known = [each for each in others if each != name and each in metric_names()]
+    known = [other for other in others if other != name and other in metric_names()]
     text = ",".join(f"{key}:{value}" for key, value in shared.items())
     if not (shared and known):
         return find_metric(name, "", outside)

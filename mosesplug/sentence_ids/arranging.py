@@ -32,7 +32,7 @@ def arrange_lines(
     Raises:
         DataError: an id has no line, or two; or it cannot be decided.
     """
-    texts = [TextLines.of_lines(what, each) for each in lines]
+    texts = [TextLines.of_lines(what, text_lines) for text_lines in lines]
     listed = ListedIds(frozenset(ids), hypotheses)
     return arrange_texts(texts, ids, begins_with_ids(texts, begins, listed))
 
@@ -49,8 +49,8 @@ def arrange_texts(
         DataError: an id has no line, or two.
     """
     if not begins:
-        return [each.without_ids for each in texts]
-    return [_take_texts(each, ids) if ids else _sort_by_number(each) for each in texts]
+        return [text.without_ids for text in texts]
+    return [_take_texts(text, ids) if ids else _sort_by_number(text) for text in texts]
 
 
 def _take_texts(text: TextLines, ids: Sequence[str]) -> list[bytes]:

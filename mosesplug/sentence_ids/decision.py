@@ -101,7 +101,7 @@ def begins_with_ids(
         DataError: it cannot be decided, or only one side has ids; or the caller says that lines
             begin with ids, and one has none or that of another line.
     """
-    texts = [each for each in texts if each.lines]
+    texts = [text for text in texts if text.lines]
     if ids is not None:
         for each in texts if ids else ():
             each.check()
@@ -109,7 +109,7 @@ def begins_with_ids(
     if listed is None:
         return _decide_among(texts)
     decide = _decide_beside_names if listed.names else _decide_beside_numbers
-    decisions = {decide(each, listed): each for each in texts}
+    decisions = {decide(text, listed): text for text in texts}
     if len(decisions) > 1:
         raise _refuse(decisions[True], f"and {decisions[False].name} does not begin with ids")
     return True in decisions
@@ -153,22 +153,22 @@ def _begins_with_words(text: TextLines, listed: ListedIds) -> bool:
 
 def _decide_among(texts: Sequence[TextLines]) -> bool:
     """Return whether texts beside each other begin with ids."""
-    sure = [each for each in texts if _looks_like_ids(each, texts)]
+    sure = [text for text in texts if _looks_like_ids(text, texts)]
     if sure:
-        plain = next((each for each in texts if not _has_ids_of(each, texts, sure)), None)
+        plain = next((text for text in texts if not _has_ids_of(text, texts, sure)), None)
         if plain is None:
             return True
         raise _refuse(sure[0], f"{_name_sign(sure[0])}but {plain.name} does not begin with ids")
-    if len(texts) < 2 or not all(each.is_distinct and not each.is_json for each in texts):
+    if len(texts) < 2 or not all(text.is_distinct and not text.is_json for text in texts):
         return False
     first = texts[0]
-    if all(each.lines == first.lines for each in texts):
+    if all(text.lines == first.lines for text in texts):
         return False  # equal texts have the same score, whatever their first words are
-    if all(each.known == first.known for each in texts):
+    if all(text.known == first.known for text in texts):
         return _decide_equal_words(texts)
-    shared = frozenset.intersection(*(each.known for each in texts))
-    is_close = 2 * len(shared) > max(len(each.known) for each in texts)
-    if is_close and len(first.ids) >= _MANY and not any(each.is_repeated for each in texts):
+    shared = frozenset.intersection(*(text.known for text in texts))
+    is_close = 2 * len(shared) > max(len(text.known) for text in texts)
+    if is_close and len(first.ids) >= _MANY and not any(text.is_repeated for text in texts):
         raise _refuse(first, "and most lines of both sides begin with the same distinct words")
     return False
 
@@ -191,14 +191,14 @@ def _has_ids_of(text: TextLines, texts: Sequence[TextLines], sure: Sequence[Text
 def _decide_equal_words(texts: Sequence[TextLines]) -> bool:
     """Return whether equal sets of distinct first words are ids."""
     first = texts[0]
-    if not any(each.has_texts for each in texts):
+    if not any(text.has_texts for text in texts):
         return False  # lists of words
-    if any(each.ids != first.ids for each in texts):
+    if any(text.ids != first.ids for text in texts):
         return True
     count = len(first.ids)
     if count >= _MANY or (count > 1 and first.has_form_of_ids):
         return True
-    if count < _FEW or any(each.is_repeated for each in texts):
+    if count < _FEW or any(text.is_repeated for text in texts):
         return False
     raise _refuse(first, "and all lines of both sides begin with the same distinct words")
 

@@ -101,7 +101,7 @@ def unknown_option(name: str, algorithms: Sequence[Algorithm]) -> UsageError:
             f"unknown option {name!r} of {owner}{suggestion}{found}"
             f" See mosesplug algorithms {owner}."
         )
-    owners = ", ".join(each.name for each in algorithms)
+    owners = ", ".join(algorithm.name for algorithm in algorithms)
     return UsageError(
         f"none of {owners} has an option {name!r}{suggestion} See mosesplug algorithms NAME."
     )

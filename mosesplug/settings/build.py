@@ -85,7 +85,11 @@ def make_sharding(name: str, values: _Values) -> Sharding | None:
         UsageError: the algorithm cannot be sharded, or settings exclude each other.
     """
     settings = list_options(Sharding)
-    values = {each.name: values[each.name] for each in settings if _is_given(values, each.name)}
+    values = {
+        setting.name: values[setting.name]
+        for setting in settings
+        if _is_given(values, setting.name)
+    }
     if not values:
         return None
     tuner = find_algorithm(name)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mosesplug.errors import UsageError
-from mosesplug.options import Group, Opt, Parts, same_as
+from mosesplug.options import Opt, OptionGroup, Parts, same_as
 from mosesplug.settings.decoding import DecodingSettings
 from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.online import HeldOutSet, OnlineSettings
@@ -251,7 +251,7 @@ class Configuration:
     ] = False
     online: Annotated[
         OnlineSettings | None,
-        Group(
+        OptionGroup(
             Opt(
                 "Learn while decoding, a mini-batch at a time",
                 "Online",
@@ -264,7 +264,7 @@ class Configuration:
             )
         ),
     ] = None
-    held_out: Annotated[HeldOutSet | None, Group(on="heldout")] = None
+    held_out: Annotated[HeldOutSet | None, OptionGroup(on="heldout")] = None
     ids: Annotated[
         bool | None,
         same_as(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mosesplug.decoders.kinds import ModelFilter, WeightsFormat
-from mosesplug.options import Group, Opt, Parts
+from mosesplug.options import Opt, OptionGroup, Parts
 from mosesplug.settings.checks import check_fields
 
 if TYPE_CHECKING:
@@ -304,7 +304,7 @@ class DecodingSettings:
     cache: Annotated[tuple[str, ...] | None, Parts(_HelperSettings)] = None
     graphs: Annotated[
         GraphSettings | None,
-        Group(
+        OptionGroup(
             Opt(
                 "Take search graphs from the decoder",
                 "Decoder",

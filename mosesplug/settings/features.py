@@ -65,7 +65,7 @@ def parse_added_features(
         UsageError: a text has another form, or a name occurs twice.
     """
     found = tuple(
-        each if isinstance(each, AddedFeature) else _parse(each, option) for each in texts
+        text if isinstance(text, AddedFeature) else _parse(text, option) for text in texts
     )
     names = [each.name for each in found]
     for each in found:
@@ -86,7 +86,7 @@ def arrange_held_out_features(
         UsageError: the names differ.
     """
     known = {each.name: each for each in held_out}
-    names = [each.name for each in features]
+    names = [feature.name for feature in features]
     if unknown := [name for name in known if name not in names]:
         raise UsageError(
             f"--heldout-add-feature names {unknown[0]}, which --add-feature does not: give the "
@@ -113,7 +113,7 @@ def parse_derived_features(
     """
     if isinstance(texts, Mapping):
         texts = [f"{name}={expression}" for name, expression in texts.items()]
-    found = tuple(each if isinstance(each, DerivedFeature) else _derive(each) for each in texts)
+    found = tuple(text if isinstance(text, DerivedFeature) else _derive(text) for text in texts)
     names = [each.name for each in found]
     if twice := [name for name in names if names.count(name) > 1]:
         raise UsageError(f"--derive names {twice[0]} twice: give each feature another name")

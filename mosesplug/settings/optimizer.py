@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from mosesplug.options import Group, Opt, Parts
+from mosesplug.options import Opt, OptionGroup, Parts
 from mosesplug.settings.sharding import Sharding
 
 
@@ -156,4 +156,4 @@ class OptimizerSettings:
             note="the seeds are the script's, the random numbers are not",
         ),
     ] = False
-    sharding: Annotated[Sharding | None, Group()] = None
+    sharding: Annotated[Sharding | None, OptionGroup()] = None

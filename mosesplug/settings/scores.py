@@ -60,7 +60,7 @@ def parse_score_sources(
     Raises:
         UsageError: a text has another form, or a name occurs twice.
     """
-    found = tuple(each if isinstance(each, ScoreSource) else _parse(each, option) for each in texts)
+    found = tuple(text if isinstance(text, ScoreSource) else _parse(text, option) for text in texts)
     names = [each.name for each in found]
     for name in names:
         if names.count(name) > 1:

@@ -139,7 +139,7 @@ def list_graph_faults(buffer: NDArray[np.uint8], n_features: int) -> list[str]:
 
 def _list_faults(graph: Hypergraph, n_features: int) -> list[str]:
     offsets = (graph.edge_offsets, graph.tail_offsets, graph.target_offsets, graph.feature_indptr)
-    if any((each[1:] < each[:-1]).any() for each in offsets):
+    if any((offset[1:] < offset[:-1]).any() for offset in offsets):
         return ["its search graph has invalid offsets"]
     n_edges = np.diff(graph.edge_offsets)
     checks = {

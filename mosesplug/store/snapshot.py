@@ -13,7 +13,7 @@ from mosesplug.store.state import COMMIT, iteration_key, kbest_key
 
 
 class PinnedReader:
-    """What a store held at one time, read without copies; a context manager.
+    """A consistent view of a store, read without copies; a context manager.
 
     Arrays of its records are read-only views of the memory map. They keep its transaction open and
     stay valid even if this object and the store are closed. Release them soon: meanwhile, the store

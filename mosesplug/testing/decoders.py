@@ -133,8 +133,8 @@ def _weights_matter(case: DecoderCase) -> None:
     negative = replace(
         case.weights,
         groups=tuple(
-            WeightGroup(each.name, tuple(None if v is None else -v for v in each.values))
-            for each in case.weights.groups
+            WeightGroup(group.name, tuple(None if v is None else -v for v in group.values))
+            for group in case.weights.groups
         ),
     )
     other = case.decode(numbers, negative)

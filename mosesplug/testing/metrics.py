@@ -136,7 +136,7 @@ def _signatures(scorer: Metric) -> None:
     fields = scorer.signature().split("|")
     require(fields[0] == scorer.name, f"the signature must begin with {scorer.name}|")
     require(
-        any(each.startswith("version:") and each != "version:" for each in fields),
+        any(field.startswith("version:") and field != "version:" for field in fields),
         "the signature must have a field version:VERSION",
     )
     signatures = {scorer.prepare(references[:n]).signature for n in range(1, len(references) + 1)}

@@ -1,4 +1,4 @@
-"""What the steps of a run share."""
+"""The data, files and settings that the steps of a run share."""
 
 from __future__ import annotations
 

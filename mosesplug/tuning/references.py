@@ -40,7 +40,7 @@ def _read(
     configuration: Configuration, references: Path, n_lines: int | None, source: Path | None
 ) -> Sequence[Sequence[bytes]]:
     lines = read_references(references, n_lines, input_path=source)
-    texts = [TextLines.of_lines(f"{references}", each) for each in lines]
+    texts = [TextLines.of_lines(f"{references}", text_lines) for text_lines in lines]
     begins = begins_with_ids(texts, configuration.ids, ListedIds(what="n-best lists of a decoder"))
     if begins and source is not None:
         _check_source(source, texts)
@@ -54,7 +54,7 @@ def _check_source(source: Path, references: Sequence[TextLines]) -> None:
         DataError: it does.
     """
     text = TextLines.of_lines(f"{source}", read_lines(source))
-    if text.is_distinct and any(text.known == each.known for each in references):
+    if text.is_distinct and any(text.known == reference.known for reference in references):
         raise DataError(
             f"{source}:1: the line begins with {quote(text.ids[0])}, a sentence id that the "
             "references have, too. Remove the ids from both: cut -d ' ' -f 2-"

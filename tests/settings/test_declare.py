@@ -19,10 +19,10 @@ from mosesplug.cli.run.mert_options import (
     read_command_line,
     spell_option,
 )
-from mosesplug.cli.shared.commands import Settings, make_command, make_parameters
+from mosesplug.cli.shared.commands import NestedSettings, make_command, make_parameters
 from mosesplug.cli.table import COMMANDS, Command
 from mosesplug.errors import UsageError
-from mosesplug.options import PANELS, Group, Opt, list_compared_values, list_options
+from mosesplug.options import PANELS, Opt, OptionGroup, list_compared_values, list_options
 from mosesplug.settings.checks import check_settings
 from mosesplug.settings.configuration import Configuration, RunPlan
 from mosesplug.settings.decoding import DecodingSettings
@@ -71,14 +71,14 @@ class _Inner:
 
 @dataclass(frozen=True)
 class _Outer:
-    inner: Annotated[_Inner | None, Group(Opt("Ask for it", "Data"))] = None
+    inner: Annotated[_Inner | None, OptionGroup(Opt("Ask for it", "Data"))] = None
 
 
 @dataclass(frozen=True)
 class _New:
     """Tune."""
 
-    given: Annotated[dict[str, Any], Settings(list_options(_Plan))]
+    given: Annotated[dict[str, Any], NestedSettings(list_options(_Plan))]
 
 
 KEPT: list[_New] = []

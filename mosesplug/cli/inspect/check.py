@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from mosesplug.api.checking import check as check_data
-from mosesplug.cli.inspect.score_options import Check
+from mosesplug.cli.inspect.score_options import CheckCommand
 from mosesplug.cli.shared.layouts import TableLayout, current_layout
 from mosesplug.cli.shared.output import print_json
 from mosesplug.cli.shared.tables import print_blocks
@@ -14,7 +14,7 @@ from mosesplug.metrics import metric as find_metric
 from mosesplug.results.checking import NO_WARNINGS
 
 
-def check(options: Check) -> None:
+def check(options: CheckCommand) -> None:
     """Check a tuning set and its lists before tuning."""
     report = check_data(
         options.source,

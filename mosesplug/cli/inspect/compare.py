@@ -11,7 +11,7 @@ from pathlib import Path
 from formats.references import read_references, reference_files
 from mosesplug.api.analysis import analyze_all
 from mosesplug.api.scoring import compare_all
-from mosesplug.cli.inspect.score_options import Compare
+from mosesplug.cli.inspect.score_options import CompareCommand
 from mosesplug.cli.shared.edits import print_edits
 from mosesplug.cli.shared.layouts import TableLayout, current_layout, output_stream
 from mosesplug.cli.shared.output import check_output, print_json, print_warnings, progress_bar
@@ -33,7 +33,7 @@ from mosesplug.results.scores.sentence_ids import arrange_systems
 from mosesplug.settings.scores import parse_score_sources
 
 
-def compare(options: Compare) -> None:
+def compare(options: CompareCommand) -> None:
     """Test whether systems differ from the first by more than chance."""
     if len(options.systems) < 2:
         raise UsageError("give two systems or more, the baseline first")

@@ -12,7 +12,11 @@ import numpy as np
 from formats.nbest.files import format_list
 from formats.references import read_references, reference_files
 from formats.weights.named import find_weight_files
-from mosesplug.cli.inspect.list_options import ForestInfo, ForestNbest, ForestOracle
+from mosesplug.cli.inspect.list_options import (
+    ForestInfoCommand,
+    ForestNbestCommand,
+    ForestOracleCommand,
+)
 from mosesplug.cli.shared.output import check_output, open_output, print_json, progress_bar
 from mosesplug.cli.shared.tables import print_blocks
 from mosesplug.errors import UsageError, count_noun
@@ -42,7 +46,7 @@ from mosesplug.tuning.workdir.stores import find_run
 from mosesplug.tuning.workdir.workspace import Workspace
 
 
-def nbest(options: ForestNbest) -> None:
+def nbest(options: ForestNbestCommand) -> None:
     """Write n-best lists of search graphs, in Moses' format."""
     if options.diverse is not None and not options.distinct:
         raise UsageError("--diverse lists every translation once: leave --no-distinct out")
@@ -67,7 +71,7 @@ def nbest(options: ForestNbest) -> None:
             progress(done, 0, "search graphs")
 
 
-def oracle(options: ForestOracle) -> None:
+def oracle(options: ForestOracleCommand) -> None:
     """Print the oracle translations of search graphs, one per line."""
     refs = options.refs
     if refs is None:
@@ -95,7 +99,7 @@ def oracle(options: ForestOracle) -> None:
         _report("oracle", oracles.score)
 
 
-def info(options: ForestInfo) -> None:
+def info(options: ForestInfoCommand) -> None:
     """Print sizes and best scores of search graphs."""
     graphs, has_weights = _open_graphs(options)
     summaries = [summarize_graph(graph, has_weights=has_weights) for graph in graphs]
@@ -115,7 +119,7 @@ def _report(what: str, score: float) -> None:
     print(f"{what:18} BLEU {score:.4f}", file=sys.stderr)
 
 
-_Options = ForestNbest | ForestOracle | ForestInfo
+_Options = ForestNbestCommand | ForestOracleCommand | ForestInfoCommand
 
 
 def _open_graphs(options: _Options) -> tuple[Iterator[WeightedGraph], bool]:

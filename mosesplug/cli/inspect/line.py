@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 import numpy as np
 
 from formats.text import write_atomic
-from mosesplug.cli.inspect.store_options import Line
+from mosesplug.cli.inspect.store_options import LineCommand
 from mosesplug.cli.shared.output import print_json
 from mosesplug.cli.shared.parameters import parse_iteration
 from mosesplug.cli.shared.tables import print_table
@@ -28,7 +28,7 @@ _ROWS = 20
 _BAR = 30
 
 
-def line(options: Line) -> None:
+def line(options: LineCommand) -> None:
     """Print score and changed 1-best hypotheses along a line."""
     for option, number in (("--from", options.low), ("--to", options.high), ("--at", options.at)):
         if number is not None and not math.isfinite(number):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from mosesplug.cli.shared.commands import Settings, list_setting_options
+from mosesplug.cli.shared.commands import NestedSettings, list_setting_options
 from mosesplug.cli.shared.completion import complete_metrics
 from mosesplug.cli.shared.parameters import (
     THREADS,
@@ -30,13 +30,13 @@ from mosesplug.options import Opt
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings, make_list_settings
 
 
-def list_settings(without: Collection[str] = ()) -> Settings:
+def list_settings(without: Collection[str] = ()) -> NestedSettings:
     """Return the options of reading n-best lists, except some."""
-    return Settings(list_setting_options(without), make_list_settings, has_panels=False)
+    return NestedSettings(list_setting_options(without), make_list_settings, has_panels=False)
 
 
 @dataclass(frozen=True)
-class Oracle:
+class OracleCommand:
     """Find and score the oracle translations of n-best lists.
 
     Prints the corpus score of the first of each list, and that of the oracle by each method:
@@ -95,7 +95,7 @@ _OF_LISTS = ("list-mbr", "lattice-mbr")
 
 
 @dataclass(frozen=True)
-class Mbr:
+class MbrCommand:
     """Choose translations by minimum Bayes risk or consensus.
 
     By default each of the best translations is compared, by BLEU, with the expected n-grams of the
@@ -206,7 +206,7 @@ class Mbr:
 
 
 @dataclass(frozen=True)
-class Rerank:
+class RerankCommand:
     """Print the best hypothesis of each n-best list, one per line.
 
     A sentence without a list has an empty line. Lists may have any format that --format names; if
@@ -260,7 +260,7 @@ _Graphs = Annotated[
 
 
 @dataclass(frozen=True)
-class ForestNbest:
+class ForestNbestCommand:
     """Write n-best lists of search graphs, in Moses' format.
 
     GRAPHS are directories (0.gz, 1.gz, ...) or files; several graphs of one sentence are merged.
@@ -326,7 +326,7 @@ class ForestNbest:
 
 
 @dataclass(frozen=True)
-class ForestOracle:
+class ForestOracleCommand:
     """Print the oracle translations of search graphs, one per line.
 
     By default a greedy search maximizes corpus BLEU; --sentence and --linear are faster, and
@@ -355,7 +355,7 @@ class ForestOracle:
 
 
 @dataclass(frozen=True)
-class ForestInfo:
+class ForestInfoCommand:
     """Print sizes and best scores of search graphs.
 
     Example: mosesplug forest info hypergraph --weights run3.dense

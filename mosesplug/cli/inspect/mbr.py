@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from formats.pipes import copy_pipes
 from formats.text import StrPath
 from formats.weights.named import find_weight_files
-from mosesplug.cli.inspect.list_options import Mbr
+from mosesplug.cli.inspect.list_options import MbrCommand
 from mosesplug.cli.shared.output import check_output, print_formats, progress_bar, write_output
 from mosesplug.errors import UsageError
 from mosesplug.forest.mbr import Criterion, Decision
@@ -32,7 +32,7 @@ from mosesplug.results.weights.sources import read_weights_of
 from mosesplug.settings.scores import ScoreSource, parse_score_sources
 
 
-def mbr(options: Mbr) -> None:
+def mbr(options: MbrCommand) -> None:
     """Choose translations by minimum Bayes risk or consensus."""
     _check(options)
     utility = _parse_utility(options.scores)
@@ -75,7 +75,7 @@ def mbr(options: Mbr) -> None:
         _report(decisions, time.perf_counter() - began)
 
 
-def _check(options: Mbr) -> None:
+def _check(options: MbrCommand) -> None:
     """Reject options that exclude each other, and numbers that are not finite."""
     sources = (options.graphs, options.nbest, options.store)
     if sum(source is not None for source in sources) > 1:
@@ -111,7 +111,7 @@ def _check_share(value: float | None, default: float, option: str) -> float:
 
 
 def _read_tasks(
-    options: Mbr, lists: StrPath | None, utility: ScoreSource | None, metric: Metric | None
+    options: MbrCommand, lists: StrPath | None, utility: ScoreSource | None, metric: Metric | None
 ) -> Iterator[MbrTask]:
     file = read_weights_of(options.weights, options.sparse_weights)
     if lists is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import cast
 
-from mosesplug.cli.inspect.store_options import Diff, Show
+from mosesplug.cli.inspect.store_options import NbestDiffCommand, NbestShowCommand
 from mosesplug.cli.shared.output import is_terminal, print_json
 from mosesplug.cli.shared.parameters import parse_iteration
 from mosesplug.cli.shared.tables import print_blocks, print_table
@@ -37,7 +37,7 @@ _FEATURES = 30
 _COLORS = ("red", "yellow", "cyan", "green", "bold green")
 
 
-def show(options: Show) -> None:
+def show(options: NbestShowCommand) -> None:
     """Show the hypotheses of one sentence with their scores and roles."""
     if options.sort not in ("model", "metric"):
         raise UsageError(f"--sort takes model or metric, not {options.sort!r}")
@@ -58,7 +58,7 @@ def show(options: Show) -> None:
         _print_contributions(sentence, shown)
 
 
-def diff(options: Diff) -> None:
+def diff(options: NbestDiffCommand) -> None:
     """Compare two hypotheses of a sentence, or two iterations, feature by feature."""
     if options.iterations is not None:
         _diff_iterations(options, options.iterations)
@@ -87,7 +87,9 @@ def diff(options: Diff) -> None:
     print_blocks([replace(table, rows=[*table.rows, scores])])
 
 
-def _read(options: Show | Diff, sentence: str, by: SortKey = "model") -> SentenceHypotheses:
+def _read(
+    options: NbestShowCommand | NbestDiffCommand, sentence: str, by: SortKey = "model"
+) -> SentenceHypotheses:
     with open_run(options.store, with_lists=True) as run:
         return read_sentence(
             run,
@@ -147,7 +149,7 @@ def _print_contributions(sentence: SentenceHypotheses, shown: Sequence[ScoredHyp
     print_table(head, rows, left=1, last=1)
 
 
-def _diff_iterations(options: Diff, iterations: tuple[int, int]) -> None:
+def _diff_iterations(options: NbestDiffCommand, iterations: tuple[int, int]) -> None:
     if options.sentence is not None or options.weights is not None or options.iteration != "all":
         raise UsageError(
             "--iterations compares whole iterations, each at its own weights: leave SENTENCE, "

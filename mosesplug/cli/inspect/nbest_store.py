@@ -10,12 +10,12 @@ import numpy as np
 from mosesplug.api.run import open_run as open_for_tables
 from mosesplug.cli.inspect.store_options import (
     EXPORT_FORMATS,
-    Compact,
-    Copy,
-    Drop,
-    Export,
-    Import,
-    Verify,
+    NbestCompactCommand,
+    NbestCopyCommand,
+    NbestDropCommand,
+    NbestExportCommand,
+    NbestImportCommand,
+    NbestVerifyCommand,
 )
 from mosesplug.cli.shared.layouts import TableLayout, current_layout
 from mosesplug.cli.shared.output import print_formats, print_json, progress_bar
@@ -46,7 +46,7 @@ _OTHER_SUFFIXES = (".json", ".npy", ".arrow", ".feather", ".xlsx", ".xml", ".yam
 _OTHER_COMPRESSIONS = (".bz2", ".xz", ".zst", ".zip", ".lzma")
 
 
-def export(options: Export) -> None:
+def export(options: NbestExportCommand) -> None:
     """Write the lists of one iteration, or all merged lists."""
     output, digits = options.output, options.digits
     layout = _find_export_format(output, options.layout)
@@ -108,7 +108,7 @@ def _find_export_format(output: Path, layout: str | None) -> str:
     return layout or named or "nbest"
 
 
-def import_(options: Import) -> None:
+def import_(options: NbestImportCommand) -> None:
     """Create a store of n-best lists, to inspect them."""
     *paths, target = options.paths
     if not paths:
@@ -141,7 +141,7 @@ def import_(options: Import) -> None:
                 )
 
 
-def verify(options: Verify) -> None:
+def verify(options: NbestVerifyCommand) -> None:
     """Verify every record; the exit code is 1 if one is damaged."""
     state = Verification()
     with progress_bar(options.quiet or options.json) as progress:
@@ -168,19 +168,19 @@ def verify(options: Verify) -> None:
             )
 
 
-def compact(options: Compact) -> None:
+def compact(options: NbestCompactCommand) -> None:
     """Replace a store by a copy of itself without free pages."""
     before, after = maintenance.compact(find_store(options.store))
     print(f"{before} bytes before, {after} after")
 
 
-def copy(options: Copy) -> None:
+def copy(options: NbestCopyCommand) -> None:
     """Copy a store without free pages, even during a run."""
     size = maintenance.copy(find_store(options.store), options.target)
     print(f"{size} bytes in {options.target}")
 
 
-def drop(options: Drop) -> None:
+def drop(options: NbestDropCommand) -> None:
     """Remove the newest iteration; a resumed run decodes it again."""
     place = find_store(options.store)
     changed = drop_iteration(place, options.iteration)

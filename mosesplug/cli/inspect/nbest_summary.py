@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import typer
 
-from mosesplug.cli.inspect.store_options import Grep, Ls, Stats
+from mosesplug.cli.inspect.store_options import NbestGrepCommand, NbestLsCommand, NbestStatsCommand
 from mosesplug.cli.shared.layouts import TableLayout, current_layout
 from mosesplug.cli.shared.output import print_json, progress_bar
 from mosesplug.cli.shared.parameters import parse_iteration
@@ -33,7 +33,7 @@ _SHOWN_IDS = 5
 _FIGURES = "sentences hypotheses new_hypotheses graphs stored_bytes change score oracle optimum"
 
 
-def ls(options: Ls) -> None:
+def ls(options: NbestLsCommand) -> None:
     """List the iterations of a store: their lists, size and scores."""
     with open_run(options.store) as run:
         summaries = []
@@ -64,7 +64,7 @@ def _drop_unused_columns(table: TextTable) -> TextTable:
     return TextTable(list(zip(*kept, strict=True)))
 
 
-def grep(options: Grep) -> None:
+def grep(options: NbestGrepCommand) -> None:
     """Print every text in which a pattern occurs."""
     wanted = _parse_fields(options)
     try:
@@ -95,7 +95,7 @@ def grep(options: Grep) -> None:
         raise typer.Exit(1)
 
 
-def _parse_fields(options: Grep) -> Sequence[SearchField]:
+def _parse_fields(options: NbestGrepCommand) -> Sequence[SearchField]:
     if options.fields is None:
         return FIELDS
     wanted = options.fields.split(",")
@@ -108,7 +108,7 @@ def _parse_fields(options: Grep) -> Sequence[SearchField]:
     return cast("list[SearchField]", wanted)
 
 
-def stats(options: Stats) -> None:
+def stats(options: NbestStatsCommand) -> None:
     """Print statistics of features, lists and oracles."""
     selected = parse_iteration(options.iteration)
     with open_run(options.store, with_lists=True) as run:

@@ -11,7 +11,7 @@ from formats.pipes import copy_pipes
 from formats.references import reference_files
 from formats.text import write_atomic
 from formats.weights.named import find_weight_files
-from mosesplug.cli.inspect.list_options import Oracle
+from mosesplug.cli.inspect.list_options import OracleCommand
 from mosesplug.cli.shared.output import (
     check_output,
     check_two_outputs,
@@ -42,7 +42,7 @@ from mosesplug.results.render.tables import format_score
 from mosesplug.results.weights.sources import read_weights_of
 
 
-def oracle(options: Oracle) -> None:
+def oracle(options: OracleCommand) -> None:
     """Find and score the oracle translations of n-best lists."""
     methods, sizes = _parse_methods(options.method), _parse_sizes(options.top)
     settings = OracleSettings(options.restarts, options.smoothing, options.batch, options.decay)
@@ -109,7 +109,7 @@ def oracle(options: Oracle) -> None:
     _print(comparison, methods, sizes, opened.signature)
 
 
-def _find_inputs(options: Oracle) -> list[Path]:
+def _find_inputs(options: OracleCommand) -> list[Path]:
     inputs = [
         *options.places,
         *([] if options.weights is None else find_weight_files(options.weights)),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from mosesplug.api.run import report as write_report
-from mosesplug.cli.inspect.store_options import Report
+from mosesplug.cli.inspect.store_options import ReportCommand
 from mosesplug.cli.shared.output import progress_bar
 from mosesplug.cli.shared.stdout_files import goes_to_stdout
 
 
-def report(options: Report) -> None:
+def report(options: ReportCommand) -> None:
     """Write an HTML report of a run."""
     with progress_bar(options.quiet) as progress:
         path = write_report(

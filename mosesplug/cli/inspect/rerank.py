@@ -10,7 +10,7 @@ from formats.nbest.list_format import TEXT_NAMES, SentenceIds
 from formats.pipes import copy_pipes
 from formats.weights.named import find_weight_files
 from mosesplug.api.reranking import rerank_blocks
-from mosesplug.cli.inspect.list_options import Rerank
+from mosesplug.cli.inspect.list_options import RerankCommand
 from mosesplug.cli.shared.output import (
     check_output,
     check_two_outputs,
@@ -27,7 +27,7 @@ from mosesplug.results.weights.sources import read_weights_of
 _DIGITS = 9
 
 
-def rerank(options: Rerank) -> None:
+def rerank(options: RerankCommand) -> None:
     """Print the best hypothesis of each n-best list, one per line."""
     settings, output_nbest = options.settings, options.output_nbest
     inputs = [options.nbest, *settings.input_paths, *find_weight_files(options.weights)]

@@ -9,7 +9,7 @@ from typing import Any
 
 from formats.pipes import PipeCopy, copy_pipes
 from mosesplug.api.scoring import score as score_translation
-from mosesplug.cli.inspect.score_options import Score
+from mosesplug.cli.inspect.score_options import ScoreCommand
 from mosesplug.cli.shared.edits import print_edits
 from mosesplug.cli.shared.layouts import TableLayout, current_layout
 from mosesplug.cli.shared.output import print_formats, print_json, print_warnings
@@ -23,7 +23,7 @@ from mosesplug.settings.lists import hint_at_tables, parse_column_names, split_n
 from mosesplug.settings.scores import parse_score_sources
 
 
-def score(options: Score) -> None:
+def score(options: ScoreCommand) -> None:
     """Score a translation: corpus scores, 95 % intervals and signatures."""
     settings, references = options.settings, options.references
     if not options.nbest and (options.rank is not None or options.oracle):

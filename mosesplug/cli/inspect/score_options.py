@@ -28,7 +28,7 @@ _UNUSED = ("ids", "dense", "drop-feature", "rename", "add-feature", "derive", "s
 
 
 @dataclass(frozen=True)
-class Score:
+class ScoreCommand:
     """Score a translation: corpus scores, 95 % intervals and signatures.
 
     Texts are scored as they are, tokens separated by blanks; tokenize:NAME tokenizes them as
@@ -85,7 +85,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Compare:
+class CompareCommand:
     """Test whether systems differ from the first by more than chance.
 
     Several files of one system are runs with different optimizer seeds. A working directory stands
@@ -156,7 +156,7 @@ class Compare:
 
 
 @dataclass(frozen=True)
-class Check:
+class CheckCommand:
     """Check a tuning set and its lists before tuning.
 
     Lengths, empty and repeated lines, lines that are no translation, markup, blanks, case and

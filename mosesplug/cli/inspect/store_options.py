@@ -29,7 +29,7 @@ MAX_DIGITS = 9
 
 
 @dataclass(frozen=True)
-class Ls:
+class NbestLsCommand:
     """List the iterations of a store: their lists, size and scores.
 
     The date is when the lists were stored, in local time (UTC with --json). The oracle of all lists
@@ -46,7 +46,7 @@ class Ls:
 
 
 @dataclass(frozen=True)
-class Grep:
+class NbestGrepCommand:
     """Print every text in which a pattern occurs.
 
     Columns: sentence, field, number, text. Hypotheses are the distinct texts of
@@ -79,7 +79,7 @@ class Grep:
 
 
 @dataclass(frozen=True)
-class Stats:
+class NbestStatsCommand:
     """Print statistics of features, lists and oracles.
 
     Features are measured over the distinct hypotheses: spread is the mean standard deviation in a
@@ -96,7 +96,7 @@ class Stats:
 
 
 @dataclass(frozen=True)
-class Show:
+class NbestShowCommand:
     """Show the hypotheses of one sentence with their scores and roles.
 
     Roles are 1-best, oracle, hope and fear. Hope and fear have the largest sum and difference of
@@ -122,7 +122,7 @@ class Show:
 
 
 @dataclass(frozen=True)
-class Diff:
+class NbestDiffCommand:
     """Compare two hypotheses of a sentence, or two iterations, feature by feature.
 
     Features are sorted by their contribution to A's model score minus B's.
@@ -162,7 +162,7 @@ class Diff:
 
 
 @dataclass(frozen=True)
-class Export:
+class NbestExportCommand:
     """Write the lists of one iteration, or all merged lists.
 
     nbest is the format of Moses, npz has NumPy arrays. Sentence ids that are texts are written as
@@ -202,7 +202,7 @@ class Export:
 
 
 @dataclass(frozen=True)
-class Import:
+class NbestImportCommand:
     """Create a store of n-best lists, to inspect them.
 
     Weights and results of a working directory of mert-moses.pl are imported as well. The weights
@@ -236,7 +236,7 @@ class Import:
 
 
 @dataclass(frozen=True)
-class Verify:
+class NbestVerifyCommand:
     """Verify every record; the exit code is 1 if one is damaged.
 
     All pages of the file are checked. Records are compared with their checksums (early versions
@@ -252,7 +252,7 @@ class Verify:
 
 
 @dataclass(frozen=True)
-class Compact:
+class NbestCompactCommand:
     """Replace a store by a copy of itself without free pages.
 
     No other program may have it open when the copy is complete.
@@ -264,7 +264,7 @@ class Compact:
 
 
 @dataclass(frozen=True)
-class Copy:
+class NbestCopyCommand:
     """Copy a store without free pages, even during a run.
 
     Example: mosesplug nbest copy tuning /backup/tuning.lmdb
@@ -277,7 +277,7 @@ class Copy:
 
 
 @dataclass(frozen=True)
-class Drop:
+class NbestDropCommand:
     """Remove the newest iteration; a resumed run decodes it again.
 
     finished_step.txt beside the store is set back, and summary.json is removed. moses.ini stays
@@ -297,7 +297,7 @@ class Drop:
 
 
 @dataclass(frozen=True)
-class Line:
+class LineCommand:
     """Print score and changed 1-best hypotheses along a line.
 
     Scores are exact: the 1-best hypotheses are constant between thresholds, and a row shows the
@@ -330,7 +330,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Report:
+class ReportCommand:
     """Write an HTML report of a run.
 
     Figures: scores, weights, features, surfaces, growth, coverage, times, lattice, envelope. They

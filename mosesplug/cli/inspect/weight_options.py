@@ -43,7 +43,7 @@ _Normalize = Annotated[bool, Opt("Divide each by its L1 norm first.")]
 
 
 @dataclass(frozen=True)
-class Show:
+class WeightsShowCommand:
     """Show the weights of a file or of a run's iterations.
 
     A file of any format can be given. Share is the absolute weight divided by the L1 norm of the
@@ -71,7 +71,7 @@ class Show:
 
 
 @dataclass(frozen=True)
-class Diff:
+class WeightsDiffCommand:
     """Compare two weight vectors, the largest difference first.
 
     Numbers are those of the files unless --normalize is given. Weights that differ by one factor
@@ -91,7 +91,7 @@ class Diff:
 
 
 @dataclass(frozen=True)
-class Average:
+class WeightsAverageCommand:
     """Average several weight vectors, for example of runs with different seeds.
 
     Each is divided by the L1 norm of its dense weights first, since those with a large norm would
@@ -110,7 +110,7 @@ class Average:
 
 
 @dataclass(frozen=True)
-class Interpolate:
+class WeightsInterpolateCommand:
     """Interpolate between two weight vectors: (1 - X) A + X B.
 
     Both are divided by their L1 norms first, so that X = 0.5 is half of the way. If --at is
@@ -131,7 +131,7 @@ class Interpolate:
 
 
 @dataclass(frozen=True)
-class Normalize:
+class WeightsNormalizeCommand:
     """Divide weights by the L1 norm of the dense ones.
 
     No ranking changes, unless there are features that are not tuned: their weights stay.
@@ -150,7 +150,7 @@ class Normalize:
 
 
 @dataclass(frozen=True)
-class Convert:
+class WeightsConvertCommand:
     """Write weights in another format, with identical numbers.
 
     Sparse weights that a format cannot hold require --sparse-output; missing names and features

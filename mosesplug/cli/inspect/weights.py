@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from mosesplug.cli.inspect.weight_options import Diff, Show
+from mosesplug.cli.inspect.weight_options import WeightsDiffCommand, WeightsShowCommand
 from mosesplug.cli.shared.layouts import output_stream
 from mosesplug.cli.shared.output import is_terminal, print_json, progress_bar
 from mosesplug.cli.shared.parameters import THREADS
@@ -35,7 +35,7 @@ _CELL = 10
 """Width of a column of a drawn table."""
 
 
-def show(options: Show) -> None:
+def show(options: WeightsShowCommand) -> None:
     """Show the weights of a file or of a run's iterations."""
     name = options.weights
     if options.importance:
@@ -61,7 +61,7 @@ def show(options: Show) -> None:
     _show_history(history, sparse_use, options)
 
 
-def _show_importance(options: Show) -> None:
+def _show_importance(options: WeightsShowCommand) -> None:
     # Imported here, since it loads the optimizers, which showing weights does not need.
     from mosesplug.results.views.importance import FeatureImportance, measure_importance
 
@@ -93,7 +93,7 @@ def _show_importance(options: Show) -> None:
     )
 
 
-def _show_weights(options: Show) -> None:
+def _show_weights(options: WeightsShowCommand) -> None:
     weights = resolve_weights(options.weights)
     norm = algebra.compute_norm(weights)
     dense = dict(zip(weights.names, weights.weights.dense, strict=True))
@@ -129,7 +129,9 @@ def _show_weights(options: Show) -> None:
         _print_more(len(sparse) - len(shown))
 
 
-def _show_history(history: WeightHistory, use: SparseUse | None, options: Show) -> None:
+def _show_history(
+    history: WeightHistory, use: SparseUse | None, options: WeightsShowCommand
+) -> None:
     if options.json:
         print_json(
             {
@@ -193,7 +195,7 @@ def _print_sparse(
     _print_more(len(names) - len(shown))
 
 
-def diff(options: Diff) -> None:
+def diff(options: WeightsDiffCommand) -> None:
     """Compare two weight vectors, the largest difference first."""
     a, b = resolve_weights(options.first), resolve_weights(options.second)
     fixed = [

@@ -11,7 +11,12 @@ from formats.text import write_atomic
 from formats.weights.files import format_weight
 from formats.weights.named import sparse_companion
 from formats.weights.weight_format import Format, find_named_format, find_weight_format
-from mosesplug.cli.inspect.weight_options import Average, Convert, Interpolate, Normalize
+from mosesplug.cli.inspect.weight_options import (
+    WeightsAverageCommand,
+    WeightsConvertCommand,
+    WeightsInterpolateCommand,
+    WeightsNormalizeCommand,
+)
 from mosesplug.cli.shared.output import check_output, check_two_outputs, write_output
 from mosesplug.errors import UsageError
 from mosesplug.learning.weights import write_weights
@@ -20,7 +25,7 @@ from mosesplug.results.weights.convert import convert_weights
 from mosesplug.results.weights.sources import ResolvedWeights, resolve_weights
 
 
-def average(options: Average) -> None:
+def average(options: WeightsAverageCommand) -> None:
     """Average several weight vectors, for example of runs with different seeds."""
     every = _resolve(options.weights, options.names_from)
     shares = [1.0 / len(every)] * len(every)
@@ -28,7 +33,7 @@ def average(options: Average) -> None:
     _write(mean, options, options.sparse_output, options.output)
 
 
-def interpolate(options: Interpolate) -> None:
+def interpolate(options: WeightsInterpolateCommand) -> None:
     """Interpolate between two weight vectors: (1 - X) A + X B."""
     at, output, sparse_output = options.at, options.output, options.sparse_output
     for x in at:
@@ -49,14 +54,14 @@ def interpolate(options: Interpolate) -> None:
         _write(weights, options, _fill_in(sparse_output, x), _fill_in(output, x))
 
 
-def normalize(options: Normalize) -> None:
+def normalize(options: WeightsNormalizeCommand) -> None:
     """Divide weights by the L1 norm of the dense ones."""
     norm: algebra.Norm = "l2" if options.l2 else "max" if options.largest else "l1"
     weights = resolve_weights(options.weights, options.names_from)
     _write(algebra.normalize(weights, norm), options, options.sparse_output, options.output)
 
 
-def convert(options: Convert) -> None:
+def convert(options: WeightsConvertCommand) -> None:
     """Write weights in another format, with identical numbers."""
     weights, output = resolve_weights(options.weights, options.names_from), options.output
     if options.to is None and (output is None or find_named_format(output) is None):
@@ -76,7 +81,10 @@ def _resolve(names: list[str], names_from: Path | None) -> list[ResolvedWeights]
 
 def _write(
     weights: ResolvedWeights,
-    options: Average | Interpolate | Normalize | Convert,
+    options: WeightsAverageCommand
+    | WeightsInterpolateCommand
+    | WeightsNormalizeCommand
+    | WeightsConvertCommand,
     sparse_output: Path | None,
     output: Path | None,
 ) -> None:

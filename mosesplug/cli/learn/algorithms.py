@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from textwrap import wrap
 from typing import Any
 
-from mosesplug.cli.learn.options import Algorithms
+from mosesplug.cli.learn.options import AlgorithmsCommand
 from mosesplug.cli.shared.layouts import TableLayout, current_layout
 from mosesplug.cli.shared.output import print_json
 from mosesplug.cli.shared.tables import print_table
@@ -18,7 +18,7 @@ _WIDTH = 79
 _ABILITIES = ("graphs", "sparse", "online", "bounds")
 
 
-def list_algorithms(options: Algorithms) -> None:
+def list_algorithms(options: AlgorithmsCommand) -> None:
     """List the recommended algorithms or all, or explain one and its settings."""
     if options.name is None:
         known = algorithms()

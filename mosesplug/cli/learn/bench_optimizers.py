@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from formats.pipes import copy_pipes
-from mosesplug.cli.learn.options import Bench
+from mosesplug.cli.learn.options import BenchOptimizersCommand
 from mosesplug.cli.shared.layouts import TableLayout, current_layout
 from mosesplug.cli.shared.output import print_formats, print_json, progress_bar
 from mosesplug.cli.shared.tables import print_table
@@ -31,7 +31,7 @@ _WIDTH = 15
 """Width of a number in a plain table."""
 
 
-def bench_optimizers(options: Bench) -> None:
+def bench_optimizers(options: BenchOptimizersCommand) -> None:
     """Compare the scores of algorithms on the same lists and starting weights."""
     values, places = dict(options.settings or {}), options.places
     is_quiet = options.quiet or options.json

@@ -13,7 +13,7 @@ from formats.references import reference_files
 from mosesplug.api.fit import find_result_format, format_result
 from mosesplug.api.optimize import check_settings, fit_settings
 from mosesplug.cli.learn.optimize_report import describe_fit, print_report
-from mosesplug.cli.learn.options import Optimize
+from mosesplug.cli.learn.options import OptimizeCommand
 from mosesplug.cli.shared.layouts import TableLayout, current_layout
 from mosesplug.cli.shared.output import (
     check_output,
@@ -30,7 +30,7 @@ from mosesplug.learning.weights import write_weights
 from mosesplug.settings.learning import make_learning_settings
 
 
-def optimize(options: Optimize) -> None:
+def optimize(options: OptimizeCommand) -> None:
     """Learn weights from existing n-best lists or search graphs, without a decoder."""
     values = dict(options.settings or {})
     if options.files:

@@ -55,8 +55,8 @@ def describe_fit(fit: Fit, settings: LearningSettings) -> dict[str, Any]:
             "held_out": validation.held_out,
             "gap": validation.gap,
             "folds": [
-                {"sentences": each.sentences, "learning": each.learning, "held_out": each.held_out}
-                for each in validation.folds
+                {"sentences": fold.sentences, "learning": fold.learning, "held_out": fold.held_out}
+                for fold in validation.folds
             ],
         },
         "gains": [asdict(gain) for gain in fit.gains],

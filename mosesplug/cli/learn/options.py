@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from mosesplug.cli.learn.setting_flags import rewrite_settings
-from mosesplug.cli.shared.commands import Settings
+from mosesplug.cli.shared.commands import NestedSettings
 from mosesplug.cli.shared.completion import complete_algorithms, complete_weight_formats
 from mosesplug.cli.shared.parameters import Json, Lists, Output, Quiet
 from mosesplug.options import Opt, list_options
@@ -17,7 +17,7 @@ from mosesplug.settings.lists import ListSettings
 
 
 @dataclass(frozen=True)
-class Algorithms:
+class AlgorithmsCommand:
     """List the recommended algorithms or all, or explain one and its settings.
 
     --algorithm takes all of them. All learn from n-best lists. The table of all says which also
@@ -64,7 +64,7 @@ def _list_bench_options() -> tuple[Opt, ...]:
 
 
 @dataclass(frozen=True)
-class Bench:
+class BenchOptimizersCommand:
     """Compare the scores of algorithms on the same lists and starting weights.
 
     The table has the mean and standard deviation over the seeds of the score on the merged lists,
@@ -100,12 +100,12 @@ class Bench:
     quiet: Quiet = False
     settings: Annotated[
         dict[str, Any] | None,
-        Settings(_list_bench_options()),
+        NestedSettings(_list_bench_options()),
     ] = None
 
 
 @dataclass(frozen=True)
-class Cache:
+class CacheCommand:
     """List the files that only save time, in the user's cache directory.
 
     They are the arrays of search graphs that a command has parsed. The environment variable
@@ -119,7 +119,7 @@ class Cache:
 
 
 @dataclass(frozen=True)
-class Optimize:
+class OptimizeCommand:
     """Learn weights from existing n-best lists or search graphs, without a decoder.
 
     Prints the scores of the starting weights and of the result on the merged lists or the graphs.
@@ -151,7 +151,9 @@ class Optimize:
     ] = None
     json: Json = False
     quiet: Quiet = False
-    settings: Annotated[dict[str, Any] | None, Settings(list_options(LearningSettings))] = None
+    settings: Annotated[dict[str, Any] | None, NestedSettings(list_options(LearningSettings))] = (
+        None
+    )
 
     @staticmethod
     def prepare(words: Sequence[str], own: Iterable[str]) -> list[str]:
@@ -160,7 +162,7 @@ class Optimize:
 
 
 @dataclass(frozen=True)
-class Plugins:
+class PluginsCommand:
     """List the plug-ins of installed packages.
 
     They add metrics, formats of lists and graphs, decoders and algorithms. A package registers them
@@ -175,7 +177,7 @@ class Plugins:
 
 
 @dataclass(frozen=True)
-class WarmUp:
+class WarmUpCommand:
     """Compile the inner loops of commands, so that no later command waits for it.
 
     Runs each command on a few sentences. The compiled code is kept where later commands

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from mosesplug.api.installation import list_plugins
-from mosesplug.cli.learn.options import Plugins
+from mosesplug.cli.learn.options import PluginsCommand
 from mosesplug.cli.shared.output import print_json
 from mosesplug.cli.shared.tables import print_table
 
 
-def plugins(options: Plugins) -> None:
+def plugins(options: PluginsCommand) -> None:
     """List the plug-ins of installed packages."""
     found = list_plugins()
     if options.json:

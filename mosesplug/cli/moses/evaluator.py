@@ -15,7 +15,7 @@ from mosesplug.options import Opt
 
 
 @dataclass(frozen=True)
-class EvaluatorOptions(ProgramArguments):
+class EvaluatorArguments(ProgramArguments):
     """The options of ``evaluator``."""
 
     sctype: Annotated[
@@ -55,7 +55,7 @@ class EvaluatorOptions(ProgramArguments):
 PROGRAM = Program(
     "evaluator",
     "Print scores of translations: one line for each file and metric.",
-    EvaluatorOptions,
+    EvaluatorArguments,
     notes="With several files, each line shows the file; with several metrics, the metric:\n"
     "\n"
     "  evaluator --sctype BLEU --scconfig reflen:closest \\\n"
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     run(PROGRAM, evaluate, arguments)
 
 
-def evaluate(arguments: EvaluatorOptions) -> None:
+def evaluate(arguments: EvaluatorArguments) -> None:
     """Score every file with every metric."""
     references, candidates, lists = map(
         split_names, (arguments.reference, arguments.candidate, arguments.nbest)
@@ -132,7 +132,7 @@ def evaluate(arguments: EvaluatorOptions) -> None:
             print("\t".join(fields), flush=True)
 
 
-def _parse_metrics(arguments: EvaluatorOptions) -> list[MetricRequest]:
+def _parse_metrics(arguments: EvaluatorArguments) -> list[MetricRequest]:
     """Return the metrics; the settings of each follow it on the command line."""
     requests: list[MetricRequest] = []
     for name, value in arguments.given:

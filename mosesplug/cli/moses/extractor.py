@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ExtractorOptions(ProgramArguments):
+class ExtractorArguments(ProgramArguments):
     """The options of ``extractor``."""
 
     sctype: Annotated[str, Opt("the metric", short="s", metavar="NAME")] = "BLEU"
@@ -54,7 +54,7 @@ class ExtractorOptions(ProgramArguments):
 PROGRAM = Program(
     "extractor",
     "Write features and metric statistics of the distinct hypotheses in n-best lists.",
-    ExtractorOptions,
+    ExtractorArguments,
     notes="With an interpolated metric (BLEU,TER), --factors and --filter take a value per metric.",
 )
 
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     run(PROGRAM, write_features_and_statistics, arguments)
 
 
-def write_features_and_statistics(arguments: ExtractorOptions) -> None:
+def write_features_and_statistics(arguments: ExtractorArguments) -> None:
     """Score n-best lists, merge them with earlier files, and write the result."""
     lists, references = split_names(arguments.nbest), split_names(arguments.reference)
     before = split_names(arguments.prev_ffile)
@@ -123,7 +123,7 @@ def write_features_and_statistics(arguments: ExtractorOptions) -> None:
 
 
 def _read_earlier(
-    arguments: ExtractorOptions, features: Sequence[str], scores: Sequence[str]
+    arguments: ExtractorArguments, features: Sequence[str], scores: Sequence[str]
 ) -> list[Iteration]:
     """Read the files of earlier iterations, which must have statistics of the metric."""
     from mosesplug.metrics import metric

@@ -13,7 +13,7 @@ from mosesplug.options import Opt
 
 
 @dataclass(frozen=True)
-class HgdecodeOptions(ProgramArguments):
+class HgdecodeArguments(ProgramArguments):
     """The options of ``hgdecode``."""
 
     dense_init: Annotated[
@@ -33,7 +33,7 @@ class HgdecodeOptions(ProgramArguments):
 PROGRAM = Program(
     "hgdecode",
     "Print the best translation in a search graph, and its feature values on stderr.",
-    HgdecodeOptions,
+    HgdecodeArguments,
     style=Style.BOOST,
     notes="A feature without a weight gets weight 0. The graph is not pruned.",
 )
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     run(PROGRAM, _decode, arguments)
 
 
-def _decode(arguments: HgdecodeOptions) -> None:
+def _decode(arguments: HgdecodeArguments) -> None:
     if arguments.hypergraph is None:
         raise UsageError("no search graph: use --hypergraph FILE")
     if arguments.sparse_init is not None and arguments.dense_init is None:

@@ -18,7 +18,7 @@ from mosesplug.options import Opt
 
 
 @dataclass(frozen=True)
-class MegamOptions(ProgramArguments):
+class MegamArguments(ProgramArguments):
     """The options of ``megam_i686.opt``."""
 
     fvals: Annotated[
@@ -33,7 +33,7 @@ class MegamOptions(ProgramArguments):
 PROGRAM = Program(
     "megam_i686.opt",
     "Fit a classifier on examples of two classes; print one 'name value' per weight.",
-    MegamOptions,
+    MegamArguments,
     style=Style.ONE_DASH,
     others="binary FILE",
     notes="The last line on stderr reports the loss and the classification error.",
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     run(PROGRAM, _megam, arguments)
 
 
-def _megam(arguments: MegamOptions) -> None:
+def _megam(arguments: MegamArguments) -> None:
     _check(arguments)
     import numpy as np
     from scipy.sparse import csr_array
@@ -79,7 +79,7 @@ def _megam(arguments: MegamOptions) -> None:
     sys.stdout.buffer.write("".join(lines).encode("utf-8", "surrogateescape"))
 
 
-def _check(arguments: MegamOptions) -> None:
+def _check(arguments: MegamArguments) -> None:
     """Check the options."""
     if len(arguments.others) != 2 or arguments.others[0] != "binary":
         raise UsageError(

@@ -20,7 +20,7 @@ Method = Literal["powell", "random-direction", "random"]
 
 
 @dataclass(frozen=True)
-class MertOptions(ProgramArguments):
+class MertArguments(ProgramArguments):
     """The options of ``mert``."""
 
     pdim: Annotated[int | None, Opt("number of dense weights (required)", short="d")] = None
@@ -88,7 +88,7 @@ class MertOptions(ProgramArguments):
 PROGRAM = Program(
     "mert",
     "Tune weights on extractor files; print the best point on stderr and write weights.txt.",
-    MertOptions,
+    MertArguments,
 )
 
 WEIGHTS_FILE = "weights.txt"
@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     run(PROGRAM, _mert, arguments)
 
 
-def _mert(arguments: MertOptions) -> None:
+def _mert(arguments: MertArguments) -> None:
     _check(arguments)
     # Imported here: --help does not need these modules.
     import numpy as np
@@ -165,7 +165,7 @@ def _mert(arguments: MertOptions) -> None:
     _log(f"Best point: {text} => {score:.6f}")
 
 
-def _check(arguments: MertOptions) -> None:
+def _check(arguments: MertArguments) -> None:
     """Raise UsageError for invalid options."""
     if arguments.pdim is None or arguments.pdim < 1:
         raise UsageError("give the number of dense weights: -d N")
@@ -179,7 +179,7 @@ def _check(arguments: MertOptions) -> None:
         raise UsageError("no starting point: use --ifile FILE")
 
 
-def _check_data(arguments: MertOptions, metric: Metric, data: ExtractorSet) -> None:
+def _check_data(arguments: MertArguments, metric: Metric, data: ExtractorSet) -> None:
     """Raise an error if the files do not match the options."""
     from mosesplug.moses_tools.extractor_files import require_metric
 
@@ -191,7 +191,7 @@ def _check_data(arguments: MertOptions, metric: Metric, data: ExtractorSet) -> N
         )
 
 
-def _search(arguments: MertOptions) -> tuple[str, dict[str, object]]:
+def _search(arguments: MertArguments) -> tuple[str, dict[str, object]]:
     """Split ``--scconfig`` into metric settings and line search options."""
     kept: list[str] = []
     options: dict[str, object] = {

@@ -17,7 +17,7 @@ from mosesplug.options import Opt
 
 
 @dataclass(frozen=True)
-class ProOptions(ProgramArguments):
+class ProArguments(ProgramArguments):
     """The options of ``pro``."""
 
     scfile: Annotated[
@@ -40,7 +40,7 @@ class ProOptions(ProgramArguments):
 PROGRAM = Program(
     "pro",
     "Sample pairs of hypotheses with different sentence BLEU as examples for a classifier.",
-    ProOptions,
+    ProArguments,
     style=Style.BOOST,
 )
 
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     run(PROGRAM, _pro, arguments)
 
 
-def _pro(arguments: ProOptions) -> None:
+def _pro(arguments: ProArguments) -> None:
     from formats.extractor.megam import format_examples
     from formats.text import atomic_write
     from mosesplug.metrics import metric

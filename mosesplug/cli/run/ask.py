@@ -11,13 +11,13 @@ from typing import Any
 
 from mosesplug.api.keywords import RUN
 from mosesplug.api.tuner import Tuner
-from mosesplug.cli.run.options import Ask, Tell
+from mosesplug.cli.run.options import AskCommand, TellCommand
 from mosesplug.cli.run.progress import Reporter
 from mosesplug.cli.shared.output import print_json
 from mosesplug.errors import UsageError
 
 
-def ask(options: Ask) -> None:
+def ask(options: AskCommand) -> None:
     """Print the weights that a decoder elsewhere must decode with."""
     values, files, directory = dict(options.given or {}), options.files, options.directory
     if files and len(files) != 2:
@@ -41,7 +41,7 @@ def ask(options: Ask) -> None:
         print(f"tuned weights: {path}", file=sys.stderr)
 
 
-def tell(options: Tell) -> None:
+def tell(options: TellCommand) -> None:
     """Store and learn from the n-best list that answers `mosesplug ask`."""
     directory, iteration = options.directory, options.iteration
     with _open(directory, {}, None, None, quiet=options.quiet) as tuner:

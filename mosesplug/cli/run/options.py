@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from mosesplug.cli.run.mert_options import list_completed_options
-from mosesplug.cli.shared.commands import Settings
+from mosesplug.cli.shared.commands import NestedSettings
 from mosesplug.cli.shared.completion import complete_setting_names
 from mosesplug.cli.shared.parameters import Json
 from mosesplug.options import Opt, list_options
@@ -15,7 +15,7 @@ from mosesplug.settings.configuration import RunPlan
 
 
 @dataclass(frozen=True)
-class Tune:
+class TuneCommand:
     """Tune a system and write moses.ini. `mosesplug settings X` explains option X."""
 
     COMMON: ClassVar = frozenset(
@@ -36,7 +36,7 @@ class Tune:
         Path | None, Opt("Settings file; the command line wins", "Data", metavar="FILE")
     ] = None
     json: Json = False
-    given: Annotated[dict[str, Any] | None, Settings(list_options(RunPlan))] = None
+    given: Annotated[dict[str, Any] | None, NestedSettings(list_options(RunPlan))] = None
 
 
 _PANELS = ("Data", "Learning", "Parallel", "Output")
@@ -60,7 +60,7 @@ _Quiet = Annotated[bool, Opt("Print errors only.", name="quiet")]
 
 
 @dataclass(frozen=True)
-class Ask:
+class AskCommand:
     """Print the weights that a decoder elsewhere must decode with.
 
     Prints the path of a file of weights, or nothing if the run is finished; then the resulting
@@ -86,12 +86,12 @@ class Ask:
     # Those of a run that has no decoder of its own.
     given: Annotated[
         dict[str, Any] | None,
-        Settings(_list_ask_options()),
+        NestedSettings(_list_ask_options()),
     ] = None
 
 
 @dataclass(frozen=True)
-class Tell:
+class TellCommand:
     """Store and learn from the n-best list that answers `mosesplug ask`.
 
     If the list cannot be used, nothing is stored, and the request is still open. A list is told
@@ -116,7 +116,7 @@ class Tell:
 
 
 @dataclass(frozen=True)
-class MertMoses:
+class MertMosesCommand:
     """Tune with the command line of mert-moses.pl."""
 
     files: Annotated[
@@ -124,12 +124,12 @@ class MertMoses:
     ] = None
     given: Annotated[
         dict[str, Any] | None,
-        Settings(list_completed_options(), has_panels=False, are_negatable=False),
+        NestedSettings(list_completed_options(), has_panels=False, are_negatable=False),
     ] = None
 
 
 @dataclass(frozen=True)
-class ShowSettings:
+class SettingsCommand:
     """Explain a setting, or print those of a run as TOML.
 
     The output without arguments is a settings file with all defaults, to be edited and given to

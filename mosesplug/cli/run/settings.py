@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from mosesplug.cli.run.options import ShowSettings
+from mosesplug.cli.run.options import SettingsCommand
 from mosesplug.errors import UsageError, suggest
 from mosesplug.options import list_options, list_spellings
 from mosesplug.settings.configuration import RunPlan
@@ -13,7 +13,7 @@ from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.toml import format_template
 
 
-def settings(options: ShowSettings) -> None:
+def settings(options: SettingsCommand) -> None:
     """Explain a setting, or print those of a run as TOML."""
     if options.name is not None:
         print(_explain(options.name.lstrip("-")), end="")

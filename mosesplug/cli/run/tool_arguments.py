@@ -40,7 +40,7 @@ class ToolArguments:
 
 @dataclass(frozen=True)
 class _Tool:
-    """What is read of the arguments of a program.
+    """How the arguments of a program become settings.
 
     Attributes:
         shared: fields of ``ToolArguments`` by options of the program.

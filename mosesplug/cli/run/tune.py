@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mosesplug.api.tune import fill_defaults
-from mosesplug.cli.run.options import Tune
+from mosesplug.cli.run.options import TuneCommand
 from mosesplug.cli.run.running import run
 from mosesplug.decoders.description import ASK
 from mosesplug.errors import UsageError
@@ -52,7 +52,7 @@ def add_files(values: dict[str, Any], arguments: tuple[str, ...], usage: str) ->
     return values
 
 
-def tune(options: Tune) -> None:
+def tune(options: TuneCommand) -> None:
     """Tune a system and write moses.ini."""
     values = dict(options.given or {})
     if options.settings is not None:

@@ -40,7 +40,7 @@ _TYPES: Mapping[Kind, Any] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Settings:
+class NestedSettings:
     """Marks a field that takes the given values of declared options.
 
     Attributes:
@@ -82,7 +82,7 @@ def make_command(name: str, entry: Command, *, add_completion: bool = False) -> 
             nullcontext() if layouts is None else layouts.choose(routed),
         ):
             for field in declared:
-                if (settings := find_mark(field, Settings)) is not None:
+                if (settings := find_mark(field, NestedSettings)) is not None:
                     routed[field.name] = settings.make(take_values(settings.options, routed))
             options = source(**routed)
             check_given(options)
@@ -117,7 +117,7 @@ def load(place: str) -> Any:
 
 def _expand(field: inspect.Parameter) -> list[inspect.Parameter]:
     """Return the parameters for Typer that take the value of a field."""
-    if (settings := find_mark(field, Settings)) is not None:
+    if (settings := find_mark(field, NestedSettings)) is not None:
         return make_parameters(
             settings.options,
             has_panels=settings.has_panels,

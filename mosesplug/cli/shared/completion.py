@@ -63,7 +63,7 @@ def complete_setting_names(ctx: typer.Context, incomplete: str) -> Sequence[Valu
     from mosesplug.settings.learning import LearningSettings
 
     settings = (*list_options(RunPlan), *list_options(LearningSettings))
-    return [*{each.name: (each.name, each.help) for each in settings}.values()]
+    return [*{setting.name: (setting.name, setting.help) for setting in settings}.values()]
 
 
 def _complete_options(ctx: typer.Context, incomplete: str) -> Sequence[Value]:

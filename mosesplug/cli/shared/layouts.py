@@ -84,7 +84,7 @@ def begin_table() -> bool:
 
 @dataclass(frozen=True)
 class TableOptions:
-    """What a command that prints tables is asked for.
+    """Options of a command that prints tables.
 
     Attributes:
         parameter: ``--format``, or ``--table-format`` where the other is that of n-best lists.

@@ -34,10 +34,10 @@ class PanelCommand(typer.core.TyperCommand):
         super().__init__(*arguments, **keywords)
         own = {name for each in self.params for name in (*each.opts, *each.secondary_opts)}
         self._documented = frozenset(own)
-        for each in self.params:
-            if each.param_type_name == "option":
-                each.opts += _respell(each.opts, own)
-                each.secondary_opts += _respell(each.secondary_opts, own)
+        for param in self.params:
+            if param.param_type_name == "option":
+                param.opts += _respell(param.opts, own)
+                param.secondary_opts += _respell(param.secondary_opts, own)
         if self.common:
             self.params.append(_make_help_all())
             self._documented |= {"--help-all"}
@@ -120,7 +120,7 @@ def _make_help_all() -> Any:
     loaded = typer.Typer(add_completion=False)
     loaded.command()(_help_all)
     command: Any = typer.main.get_command(loaded)
-    [found] = (each for each in command.params if each.name == "help_all")
+    [found] = (param for param in command.params if param.name == "help_all")
     found.callback, found.expose_value = show, False
     return found
 

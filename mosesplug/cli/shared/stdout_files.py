@@ -43,7 +43,7 @@ def route_stdout(
         else:
             files.append(name)
     if len(files) > 1:
-        names = " and ".join(f"--{each.replace('_', '-')}" for each in files)
+        names = " and ".join(f"--{file.replace('_', '-')}" for file in files)
         raise UsageError(f"{names} cannot both be stdout: give one of them a file")
     if not files:
         yield changed

@@ -52,7 +52,7 @@ _FLAGS = (
 
 
 @dataclass(frozen=True)
-class NbestOptimizeOptions(ProgramArguments):
+class NbestOptimizeArguments(ProgramArguments):
     """The options of ``nbest-optimize``."""
 
     nbest_files: Annotated[
@@ -112,7 +112,7 @@ class NbestOptimizeOptions(ProgramArguments):
 PROGRAM = Program(
     "nbest-optimize",
     "Optimize the weights of recognition scores for the word errors of the 1-best hypotheses.",
-    NbestOptimizeOptions,
+    NbestOptimizeArguments,
     style=Style.ONE_DASH_ANYWHERE,
     others="[SCOREDIR...]",
     more=(
@@ -135,7 +135,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     run(PROGRAM, _nbest_optimize, arguments)
 
 
-def _nbest_optimize(arguments: NbestOptimizeOptions) -> None:
+def _nbest_optimize(arguments: NbestOptimizeArguments) -> None:
     _check(arguments)
 
     import secrets
@@ -166,7 +166,7 @@ def _nbest_optimize(arguments: NbestOptimizeOptions) -> None:
         write_atomic(arguments.print_hyps, b"".join(train.best_lines(weights)))
 
 
-def _check(arguments: NbestOptimizeOptions) -> None:
+def _check(arguments: NbestOptimizeArguments) -> None:
     """Raise UsageError for invalid options."""
     names = {name for name, value in arguments.given if value}
     for name, why in _REFUSED.items():
@@ -192,7 +192,7 @@ def _check(arguments: NbestOptimizeOptions) -> None:
 
 
 def _start(
-    arguments: NbestOptimizeOptions, size: int
+    arguments: NbestOptimizeArguments, size: int
 ) -> tuple[Floats, list[bool], Floats | None, Floats | None]:
     """Return the initial weights, a mask of fixed ones, and the random starts' box."""
     import numpy as np
@@ -241,7 +241,7 @@ def _number(name: str, text: str) -> float:
         raise UsageError(f"-{name} {error}") from None
 
 
-def _read(arguments: NbestOptimizeOptions, file_list: str) -> Utterances:
+def _read(arguments: NbestOptimizeArguments, file_list: str) -> Utterances:
     """Read the n-best lists that a file names."""
     from mosesplug.extras.srilm.nbest_files import read_references
     from mosesplug.extras.srilm.optimize import read_utterances
@@ -257,7 +257,7 @@ def _read(arguments: NbestOptimizeOptions, file_list: str) -> Utterances:
     )
 
 
-def _rules(arguments: NbestOptimizeOptions) -> WordRules:
+def _rules(arguments: NbestOptimizeArguments) -> WordRules:
     from formats.text import read_lines
     from mosesplug.extras.srilm.nbest_files import PAUSE, WordRules
 
@@ -289,7 +289,7 @@ def _print_errors(what: str, utterances: Utterances, weights: Floats) -> None:
 
 
 def _rover_control(
-    arguments: NbestOptimizeOptions, utterances: Utterances, weights: Floats
+    arguments: NbestOptimizeArguments, utterances: Utterances, weights: Floats
 ) -> bytes:
     """Return nbest-rover's control file; its posterior scale simulates the 1-best."""
     normed = (weights / _normalizer(weights)).tolist()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class BatchTuneOptions(ProgramArguments):
+class BatchTuneArguments(ProgramArguments):
     """The options of ``batch-tune``."""
 
     nbest: Annotated[str, Opt("n-best lists, comma-separated (required)", metavar="FILES")] = ""
@@ -85,7 +85,7 @@ class BatchTuneOptions(ProgramArguments):
 PROGRAM = Program(
     "batch-tune",
     "Tune weights on n-best lists: id ||| words ||| score ||| name=value name=value",
-    BatchTuneOptions,
+    BatchTuneArguments,
     style=Style.ONE_DASH_ANYWHERE,
     others="REFERENCE",
     notes="Settings of measures: bleu:order=4,smooth=1,scope=sentence; ter:inverse=true;"
@@ -99,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     run(PROGRAM, _batch_tune, arguments)
 
 
-def _batch_tune(arguments: BatchTuneOptions) -> None:
+def _batch_tune(arguments: BatchTuneArguments) -> None:
     reference = _check(arguments)
 
     from mosesplug.extras.travatar.evaluation import find_measure
@@ -111,7 +111,7 @@ def _batch_tune(arguments: BatchTuneOptions) -> None:
         _tune(arguments, measure, reference)
 
 
-def _check(arguments: BatchTuneOptions) -> str:
+def _check(arguments: BatchTuneArguments) -> str:
     """Return the file of references, or raise UsageError."""
     if arguments.forest:
         raise UsageError("-forest: forests are not read; write n-best lists, and give -nbest")
@@ -138,7 +138,7 @@ def _check(arguments: BatchTuneOptions) -> str:
         )
     lists, statistics = _names(arguments.nbest), _names(arguments.stat_in)
     if arguments.stat_out and len(lists) > 1:
-        raise UsageError("-stat_out is of a single list: give one -nbest file")
+        raise UsageError("-stat_out requires a single n-best list: give one -nbest file")
     if statistics and len(lists) != len(statistics):
         raise UsageError(
             f"-stat_in has {len(statistics)} files and -nbest has {len(lists)}: give the "
@@ -147,7 +147,7 @@ def _check(arguments: BatchTuneOptions) -> str:
     return arguments.others[0]
 
 
-def _write_statistics(arguments: BatchTuneOptions, measure: Measure, reference: str) -> None:
+def _write_statistics(arguments: BatchTuneArguments, measure: Measure, reference: str) -> None:
     from formats.references import read_reference
     from formats.text import atomic_write
     from mosesplug.extras.travatar.lists import (
@@ -165,7 +165,7 @@ def _write_statistics(arguments: BatchTuneOptions, measure: Measure, reference: 
             file.writelines(format_statistics(stats, measure))
 
 
-def _tune(arguments: BatchTuneOptions, measure: Measure, reference: str) -> None:
+def _tune(arguments: BatchTuneArguments, measure: Measure, reference: str) -> None:
     settings = _settings(arguments)
     settings.choose(measure)  # rejects settings before the files are read
 
@@ -203,7 +203,7 @@ def _tune(arguments: BatchTuneOptions, measure: Measure, reference: str) -> None
     sys.stdout.buffer.write(text)
 
 
-def _settings(arguments: BatchTuneOptions) -> TuneSettings:
+def _settings(arguments: BatchTuneArguments) -> TuneSettings:
     from mosesplug.extras.travatar.tune import TuneSettings
     from mosesplug.extras.travatar.weights import parse_ranges
 

@@ -17,7 +17,7 @@ from mosesplug.options import Opt
 
 
 @dataclass(frozen=True)
-class RescorerOptions(ProgramArguments):
+class RescorerArguments(ProgramArguments):
     """The options of ``rescorer``."""
 
     nbest: Annotated[str | None, Opt("the n-best list (default: stdin)", metavar="FILE")] = None
@@ -44,7 +44,7 @@ class RescorerOptions(ProgramArguments):
 PROGRAM = Program(
     "rescorer",
     "Print the best hypotheses of n-best lists: id ||| words ||| score ||| name=value",
-    RescorerOptions,
+    RescorerArguments,
     style=Style.ONE_DASH_ANYWHERE,
 )
 
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     run(PROGRAM, _rescore, arguments)
 
 
-def _rescore(arguments: RescorerOptions) -> None:
+def _rescore(arguments: RescorerArguments) -> None:
     for name, _ in arguments.given:
         if name in ("mbr_eval", "mbr_scale", "mbr_hyp_cnt"):
             raise UsageError(f"-{name}: use mosesplug mbr --nbest FILE --format travatar")

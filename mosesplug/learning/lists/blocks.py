@@ -29,9 +29,9 @@ from mosesplug.learning.lists.steps import (
     AddFeatures,
     DeriveFeatures,
     DropFeatures,
+    ListStep,
     RenameFeatures,
     ScoreStep,
-    Step,
     original_names,
 )
 from mosesplug.learning.lists.transforming import Transform
@@ -46,7 +46,7 @@ from mosesplug.settings.programs import check_transform
 
 def make_steps(
     settings: ListSettings, ids: SentenceIds, *, is_held_out: bool = False
-) -> list[Step]:
+) -> list[ListStep]:
     """Return the steps that settings ask for, in the order in which blocks pass them.
 
     Lists of a held-out set may lack features that settings name.
@@ -64,8 +64,8 @@ def make_steps(
     return steps
 
 
-def _make_name_steps(settings: ListSettings, *, is_strict: bool) -> list[Step]:
-    steps: list[Step] = []
+def _make_name_steps(settings: ListSettings, *, is_strict: bool) -> list[ListStep]:
+    steps: list[ListStep] = []
     if settings.drop_feature:
         steps.append(DropFeatures(settings.drop_feature, is_strict=is_strict))
     if settings.rename:
@@ -98,7 +98,7 @@ def read_list_blocks(
     *,
     dense: Sequence[str] | None = None,
     ids: SentenceIds | None = None,
-    steps: Sequence[Step] | None = None,
+    steps: Sequence[ListStep] | None = None,
 ) -> Iterator[Iterator[NBestList]]:
     """Yield the blocks of each file.
 
@@ -186,7 +186,7 @@ def read_list(
     return block
 
 
-def _apply_steps(blocks: Iterator[NBestList], steps: Sequence[Step]) -> Iterator[NBestList]:
+def _apply_steps(blocks: Iterator[NBestList], steps: Sequence[ListStep]) -> Iterator[NBestList]:
     """Yield the blocks of a file after all steps."""
     for step in steps:
         blocks = step.stream(blocks)

@@ -257,6 +257,6 @@ def note_text_signs(
         hypotheses = store.hypotheses(sentence, 1) or store.hypotheses(sentence)
         if hypotheses:
             texts[sentence] = hypotheses[0]
-    lines = [[each[sentence] for sentence in texts] for each in references]
+    lines = [[reference[sentence] for sentence in texts] for reference in references]
     signs = find_text_signs(lines, [*texts.values()], views, rewriting="lists")
     return tuple(sign.message for sign in signs)

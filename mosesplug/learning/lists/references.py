@@ -50,7 +50,7 @@ def match_references(
     held = _find_held_ids(files)
     if not lines:
         return MatchedReferences(lines, SentenceIds(held))
-    texts = [TextLines.of_lines(what, each) for each in lines]
+    texts = [TextLines.of_lines(what, text_lines) for text_lines in lines]
     names, first = _read_first_block(files, settings)
     listed = ListedIds(frozenset(held or names), partial(_list_texts, first))
     begins = begins_with_ids(texts, settings.ids, listed)
@@ -71,7 +71,7 @@ def check_reference_count(ids: SentenceIds, lines: _Lines, what: str) -> None:
 
 def _find_held_ids(files: Sequence[StrPath | NBestList]) -> tuple[str, ...]:
     """Return the sentence ids of lists in memory, which number them alike."""
-    held = {each.ids if isinstance(each, NBestList) else () for each in files}
+    held = {file.ids if isinstance(file, NBestList) else () for file in files}
     if len(held) > 1:
         raise DataError(
             "the lists have different sentence ids: give their files, which are read together"

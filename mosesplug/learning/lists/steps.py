@@ -39,7 +39,7 @@ _SHOWN = 30
 """Names in a message."""
 
 
-class Step:
+class ListStep:
     """A change of blocks.
 
     A step may need those of a whole file at once, in bounded memory.
@@ -57,7 +57,7 @@ class Step:
         """Check, after the last block of the last file, that nothing is left over."""
 
 
-class _NameStep(Step):
+class _NameStep(ListStep):
     """A step that names features; a strict one rejects unknown names."""
 
     def __init__(self, names: Collection[str], is_strict: bool) -> None:
@@ -160,7 +160,7 @@ def original_names(names: Sequence[str], renames: Sequence[str]) -> tuple[str, .
     return tuple(old.get(name, name) for name in names)
 
 
-class AddFeatures(Step):
+class AddFeatures(ListStep):
     """Appends features with values from outside to the dense ones, in their order."""
 
     def __init__(self, features: Sequence[AddedFeature], ids: SentenceIds) -> None:
@@ -195,7 +195,7 @@ class AddFeatures(Step):
             column.finish()
 
 
-class ScoreStep(Step):
+class ScoreStep(ListStep):
     """Attaches the scores of several sources to blocks, in their order."""
 
     def __init__(
@@ -258,7 +258,7 @@ def _check_name(
         raise UsageError(f"{option}: {block.path} has a feature {name} already: give another name")
 
 
-class DeriveFeatures(Step):
+class DeriveFeatures(ListStep):
     """Appends dense features computed from others, in their order.
 
     Expressions are evaluated in double precision, and may use features that were derived before.

@@ -14,14 +14,14 @@ from formats.nbest.block import NBestList
 from formats.nbest.entry import BLANKS
 from mosesplug.decoders.line_filter import LineFilter
 from mosesplug.errors import UsageError
-from mosesplug.learning.lists.steps import Step
+from mosesplug.learning.lists.steps import ListStep
 from mosesplug.settings.programs import check_transform
 
 BPE = "bpe"
 """The command that joins subwords at ``@@``."""
 
 
-class Transform(Step):
+class Transform(ListStep):
     """Replaces the texts of lists by what a command makes of them.
 
     The command gets the texts of a list, one a line, and writes a line for each. It runs once for

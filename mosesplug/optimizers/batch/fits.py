@@ -18,7 +18,7 @@ from mosesplug.optimizers.bounds import Bounds
 from mosesplug.optimizers.lists.scaled import ScaledLists
 from mosesplug.optimizers.problem import Problem, Solution, normalize, score_solution
 from mosesplug.optimizers.solvers.bounded import Box, minimize_over_scale
-from mosesplug.optimizers.solvers.quasi_newton import Fit
+from mosesplug.optimizers.solvers.quasi_newton import Minimum
 
 Vector = NDArray[np.float64]
 
@@ -95,12 +95,12 @@ def make_solution(
 
 Floats = NDArray[np.float64]
 
-FitFunction = Callable[..., Fit]
+FitFunction = Callable[..., Minimum]
 """``(column, offsets)`` to the weights with the smallest loss; ``(column, offsets, box)`` if the
 problem has bounds. A column is one more feature, whose weight comes last."""
 
 
-def fit_in_proportion(fixed: Floats, length: float, fit: FitFunction) -> Fit:
+def fit_in_proportion(fixed: Floats, length: float, fit: FitFunction) -> Minimum:
     """Fit weights in proportion to inactive ones, which keep their values.
 
     Inactive weights have a scale of their own. So their score becomes one more feature, that of a
@@ -120,7 +120,7 @@ def fit_in_proportion(fixed: Floats, length: float, fit: FitFunction) -> Fit:
     return fit(None, fixed)
 
 
-def fit_in_bounds(bounds: Bounds | None, fixed: Floats, length: float, fit: FitFunction) -> Fit:
+def fit_in_bounds(bounds: Bounds | None, fixed: Floats, length: float, fit: FitFunction) -> Minimum:
     """Fit weights inside bounds, in proportion to inactive ones.
 
     Only the proportions of weights decide, and their scale is part of the fit. If the limits are 0
@@ -138,14 +138,14 @@ def fit_in_bounds(bounds: Bounds | None, fixed: Floats, length: float, fit: FitF
     low, high = bounds.box
     if bounds.is_cone():
 
-        def conic(column: Floats | None, offsets: Floats | float) -> Fit:
+        def conic(column: Floats | None, offsets: Floats | float) -> Minimum:
             if column is None:
                 return fit(None, offsets, (low, high))
             return fit(column, offsets, (np.append(low, 0.0), np.append(high, np.inf)))
 
         return fit_in_proportion(fixed, length, conic)
 
-    def scaled(scale: float) -> Fit:
+    def scaled(scale: float) -> Minimum:
         return fit(None, scale * fixed, (scale * low, scale * high))
 
     scale, _ = minimize_over_scale(scaled, lambda result: result.loss)
@@ -158,7 +158,7 @@ def fit_active(
     initial: Weights,
     rows_of: Callable[[Floats], Floats],
     fit: FitFunction,
-) -> tuple[Floats, Fit]:
+) -> tuple[Floats, Minimum]:
     """Return all weights, and the fit that the active ones come from.
 
     Inactive weights keep their values (``fit_in_proportion``).
@@ -186,8 +186,8 @@ def fit_active(
 
 
 def fit_scaled(
-    problem: Problem, initial: Weights, lists: ScaledLists, fit: Callable[..., Fit]
-) -> tuple[Floats, Fit]:
+    problem: Problem, initial: Weights, lists: ScaledLists, fit: Callable[..., Minimum]
+) -> tuple[Floats, Minimum]:
     """Return all weights, and the fit that the active ones come from.
 
     Inactive weights keep their values (``fit_in_proportion``).
@@ -200,9 +200,9 @@ def fit_scaled(
     Raises:
         OptimizerError: the fitted weights are all zero.
     """
-    latest: list[Fit] = []
+    latest: list[Minimum] = []
 
-    def unscaled(column: Floats | None, others: Floats | float, box: Box | None = None) -> Fit:
+    def unscaled(column: Floats | None, others: Floats | float, box: Box | None = None) -> Minimum:
         own = replace(lists, fixed_scores=np.zeros(len(lists.fixed_scores)) + others)
         if column is not None:
             own = lists.with_fixed_column(column)

@@ -16,7 +16,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.solvers.quasi_newton import CurvaturePairs, Fit, lbfgs_direction
+from mosesplug.optimizers.solvers.quasi_newton import CurvaturePairs, Minimum, lbfgs_direction
 
 Floats = NDArray[np.float64]
 
@@ -46,7 +46,7 @@ def minimize_in_box(
     steepness: float = 1e-8,
     decrease: float = 1e-12,
     accepted: Callable[[Floats, float, Floats], None] | None = None,
-) -> Fit:
+) -> Minimum:
     """Minimize ``f(x)`` with ``low <= x <= high``. No accepted step increases it.
 
     Args:
@@ -71,7 +71,7 @@ def minimize_in_box(
         accepted(x, value, steep)
     while np.abs(steep).max(initial=0.0) > steepness and resting < _RESTING:
         if iterations == max_iterations:
-            return Fit(x, value, iterations, False)
+            return Minimum(x, value, iterations, False)
         free = steep != 0.0
         direction = lbfgs_direction(_restrict(pairs, free), -steep)
         if not float(direction @ steep) < 0.0:
@@ -87,7 +87,7 @@ def minimize_in_box(
             length *= 0.5
         else:
             if not pairs:
-                return Fit(x, value, iterations, True)  # lower only by less than rounding
+                return Minimum(x, value, iterations, True)  # lower only by less than rounding
             pairs.clear()
             continue
         step, change = there - x, new_gradient - gradient
@@ -99,7 +99,7 @@ def minimize_in_box(
         iterations += 1
         if accepted is not None:
             accepted(x, value, steep)
-    return Fit(x, value, iterations, True)
+    return Minimum(x, value, iterations, True)
 
 
 def minimize_in_box_with_l1(
@@ -110,7 +110,7 @@ def minimize_in_box_with_l1(
     *,
     accepted: Callable[[Floats, float, Floats], None] | None = None,
     **settings: float,
-) -> Fit:
+) -> Minimum:
     """Minimize ``f(x) + sum_j penalties_j |x_j|`` inside a box.
 
     ``x`` is the difference of two parts that are not negative, in which the penalty is linear.

@@ -38,7 +38,7 @@ _TRIALS = 60
 
 
 @dataclass(frozen=True)
-class Fit:
+class Minimum:
     """The result of a minimization.
 
     Attributes:
@@ -81,7 +81,7 @@ def minimize_smooth(
     steepness: float = 1e-8,
     decrease: float = 1e-12,
     accepted: Callable[[Floats, float, Floats], None] | None = None,
-) -> Fit:
+) -> Minimum:
     """Minimize ``f(x)``. No accepted step increases it.
 
     Args:
@@ -102,14 +102,14 @@ def minimize_smooth(
         accepted(x, value, gradient)
     for iteration in range(max_iterations):
         if np.abs(gradient).max(initial=0.0) <= steepness:
-            return Fit(x, value, iteration, True)
+            return Minimum(x, value, iteration, True)
         direction = lbfgs_direction(pairs, -gradient)
         moved = _step(value_and_gradient, x, value, gradient, direction, first=not pairs)
         if moved is None and pairs:
             pairs.clear()
             moved = _step(value_and_gradient, x, value, gradient, -gradient, first=True)
         if moved is None:
-            return Fit(x, value, iteration, True)  # lower only by less than rounding
+            return Minimum(x, value, iteration, True)  # lower only by less than rounding
         there, new_value, new_gradient = moved
         step, change = there - x, new_gradient - gradient
         if float(step @ change) > 1e-14 * float(change @ change):
@@ -119,8 +119,8 @@ def minimize_smooth(
         if accepted is not None:
             accepted(x, value, gradient)
         if settled:
-            return Fit(x, value, iteration + 1, True)
-    return Fit(x, value, max_iterations, False)
+            return Minimum(x, value, iteration + 1, True)
+    return Minimum(x, value, max_iterations, False)
 
 
 def lbfgs_direction(pairs: CurvaturePairs, downhill: Floats) -> Floats:
@@ -197,7 +197,7 @@ def minimize_with_l1(
     steepness: float = 1e-8,
     decrease: float = 1e-12,
     accepted: Callable[[Floats, float, Floats], None] | None = None,
-) -> Fit:
+) -> Minimum:
     """Minimize ``f(x) + sum_j penalties_j |x_j|``.
 
     Args:
@@ -222,7 +222,7 @@ def minimize_with_l1(
         accepted(x, value, -downhill)
     while np.abs(downhill).max(initial=0.0) > steepness and resting < _RESTING:
         if iterations == max_iterations:
-            return Fit(x, value, iterations, False)
+            return Minimum(x, value, iterations, False)
         direction = lbfgs_direction(pairs, downhill)
         direction[direction * downhill <= 0.0] = 0.0
         orthant = np.where(x != 0.0, np.sign(x), np.sign(downhill))
@@ -237,7 +237,7 @@ def minimize_with_l1(
             length *= 0.5
         else:
             if not pairs:
-                return Fit(x, value, iterations, True)  # lower only by less than rounding
+                return Minimum(x, value, iterations, True)  # lower only by less than rounding
             pairs.clear()
             continue
         step, change = there - x, new_gradient - gradient
@@ -249,7 +249,7 @@ def minimize_with_l1(
         iterations += 1
         if accepted is not None:
             accepted(x, value, -downhill)
-    return Fit(x, value, iterations, True)
+    return Minimum(x, value, iterations, True)
 
 
 def pseudo_gradient(x: Floats, gradient: Floats, penalties: Floats) -> Floats:

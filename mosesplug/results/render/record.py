@@ -22,7 +22,7 @@ from mosesplug.results.render.tables import TextTable
 
 @dataclass(frozen=True)
 class Shown:
-    """How a field is shown.
+    """Format, label and alignment of a field.
 
     Attributes:
         format: a format specification; the ends of an interval have it each. Or a function.

@@ -77,7 +77,7 @@ def render_gains(
         trade_offs: scores of weights near the learned ones; None without watched metrics.
     """
     parts = [f"<h1>{escape(title)}</h1>", f'<p class="note">{escape(summary)}</p>']
-    parts += [f'<p class="warning"><b>Warning:</b> {escape(each)}</p>' for each in warnings]
+    parts += [f'<p class="warning"><b>Warning:</b> {escape(warning)}</p>' for warning in warnings]
     if gains:
         tables = "".join(map(render_gain, gains))
         parts.append(render_section("Gains", _TESTS, tables))

@@ -142,7 +142,7 @@ def _render_head(data: ReportData, title: str) -> str:
         f"<h1>{escape(title)}</h1>",
         f'<p class="note">{count_noun(len(data.iterations), "iteration")}, {escape(data.metric)} '
         f"of the decoder's own translations from {first} to {last} (best {best})</p>",
-        *(f'<p class="warning"><b>Warning:</b> {escape(each)}</p>' for each in warnings),
+        *(f'<p class="warning"><b>Warning:</b> {escape(warning)}</p>' for warning in warnings),
         render_terms(facts, "facts"),
     ]
     return "\n".join(shown)
@@ -205,7 +205,11 @@ def _render_watched(data: ReportData) -> str:
         "Of the decoder's translations. In the plots, better is to the right and up; the "
         "Pareto-optimal iterations, which no other beats by both metrics, are joined by a line."
     )
-    head = ("iteration", data.metric, *(each.metric for each in data.watched_scores))
+    head = (
+        "iteration",
+        data.metric,
+        *(watched_score.metric for watched_score in data.watched_scores),
+    )
     columns = [each.scores for each in (_objective(data), *data.watched_scores)]
     rows = [
         (str(facts.number), *(f"{value:.4f}" for value in values))

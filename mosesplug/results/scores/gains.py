@@ -224,7 +224,8 @@ def find_gaming(gains: Sequence[Gain]) -> str | None:
         "folds": "sentences of other folds",
     }[last.data]
     worse = ", ".join(
-        f"{each.metric} ({each.start:.4f} to {each.end:.4f})" for each in last.watched_metrics
+        f"{watched_metric.metric} ({watched_metric.start:.4f} to {watched_metric.end:.4f})"
+        for watched_metric in last.watched_metrics
     )
     return (
         f"{last.objective.metric} improves on {where} ({last.objective.start:.4f} to "

@@ -98,7 +98,7 @@ def _describe_setting(name: str, value: str) -> Mapping[str, str]:
         return {name: "all"}
     first, _, rest = value.partition(" ")
     if name == _ALGORITHM and isinstance(call := _parse(rest), ast.Call):
-        options = {f"{first} {each.arg}": _format(each.value) for each in call.keywords}
+        options = {f"{first} {keyword.arg}": _format(keyword.value) for keyword in call.keywords}
         return {name: first, **options}
     expression = _parse(value)
     return {name: value if expression is None else _format(expression)}
@@ -130,6 +130,6 @@ def _format(value: ast.expr) -> str:
                 for part in parts
             )
         case ast.Call(keywords=keywords) if keywords:
-            return ", ".join(f"{each.arg} {_format(each.value)}" for each in keywords)
+            return ", ".join(f"{keyword.arg} {_format(keyword.value)}" for keyword in keywords)
         case _:
             return ast.unparse(value)

@@ -271,7 +271,9 @@ def _find_empty_outputs(
 ) -> list[WarningSign]:
     """Find translations that are empty where a reference is not."""
     filled = [
-        place for place in range(len(outputs)) if any(each[place].strip() for each in references)
+        place
+        for place in range(len(outputs))
+        if any(reference[place].strip() for reference in references)
     ]
     empty = sum(not outputs[place].strip() for place in filled)
     if not empty or empty < _MANY_EMPTY * len(filled):

@@ -139,7 +139,7 @@ def find_input(
     if source is None or ours.is_short:
         return
     of_source = measure_overlap(ours.words, [source])
-    of_references = measure_overlap(ours.words, [each.words for each in references])
+    of_references = measure_overlap(ours.words, [reference.words for reference in references])
     if of_source > 0.5 and of_source > of_references + 0.2:
         yield WarningSign(
             "resembles input",
@@ -153,7 +153,7 @@ def find_unknown_words(ours: Side, references: Sequence[Side]) -> Iterator[Warni
     total = ours.bag.total()
     if ours.is_short or not total:
         return
-    known = set[bytes]().union(*(each.bag for each in references))
+    known = set[bytes]().union(*(reference.bag for reference in references))
     strange = sum(n for token, n in ours.bag.items() if token not in known)
     if strange > 0.8 * total:
         is_unsegmented = (

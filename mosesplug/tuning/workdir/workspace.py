@@ -152,7 +152,7 @@ class Workspace(RunFiles):
         results = {path.name for path in self._results}
         for path in sorted(self.directory.iterdir()):
             patterns = (_RUN_FILE, _SCRATCH, _BEFORE, _SEVERAL)
-            if path.name in results or any(each.fullmatch(path.name) for each in patterns):
+            if path.name in results or any(pattern.fullmatch(path.name) for pattern in patterns):
                 yield path
 
     @contextlib.contextmanager

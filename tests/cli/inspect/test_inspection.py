@@ -125,7 +125,7 @@ def commands() -> set[str]:
     for name, entry in table.COMMANDS.items():
         names |= (
             {f"{name} {one}" for one in entry.commands}
-            if isinstance(entry, table.Group)
+            if isinstance(entry, table.CommandGroup)
             else {name}
         )
     return names

@@ -306,7 +306,7 @@ def test_other_inputs(data: Data, capfd: pytest.CaptureFixture[str]) -> None:
         ("-nbest nbest -weight_ranges 1 refs", r"not of the form MIN\|MAX"),
         ("-nbest nbest -weight_ranges 0|1|a|b refs", r"not of the form MIN\|MAX"),
         ("-nbest nbest,nbest -stat_in stats refs", "1 files and -nbest has 2"),
-        ("-nbest nbest,nbest -stat_out out refs", "-stat_out is of a single list"),
+        ("-nbest nbest,nbest -stat_out out refs", "-stat_out requires a single n-best list"),
     ],
 )
 def test_usage_errors(

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.batch.fits import fit_in_proportion
-from mosesplug.optimizers.solvers.quasi_newton import Fit
+from mosesplug.optimizers.solvers.quasi_newton import Minimum
 
 Floats = NDArray[np.float64]
 
@@ -14,10 +14,10 @@ Floats = NDArray[np.float64]
 def test_scale_in_proportion_to_inactive_weights() -> None:
     asked = []
 
-    def fit(column: Floats | None, offsets: Floats | float) -> Fit:
+    def fit(column: Floats | None, offsets: Floats | float) -> Minimum:
         asked.append((column is not None, np.ndim(offsets)))
         weights = [3.0, sign * 2.0] if column is not None else [9.0]
-        return Fit(np.array(weights), 1.0, 1, True)
+        return Minimum(np.array(weights), 1.0, 1, True)
 
     sign = 1.0
     fixed = np.array([4.0, -4.0])

@@ -10,7 +10,7 @@ from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.batch.fits import fit_scaled
 from mosesplug.optimizers.lists.scaled import ScaledLists, scale_lists
 from mosesplug.optimizers.problem import Problem
-from mosesplug.optimizers.solvers.quasi_newton import Fit
+from mosesplug.optimizers.solvers.quasi_newton import Minimum
 from tests.optimizers.online.batches import N_DENSE, full_rows, random_batch
 from tests.optimizers.problems import Accuracy
 
@@ -87,10 +87,10 @@ def test_weights_are_scaled_in_proportion_to_fixed_ones() -> None:
     lists = scale_lists(problem, initial, "deviation")
     length = float(np.linalg.norm(initial[~ACTIVE]))
 
-    def twice(own: ScaledLists) -> Fit:
+    def twice(own: ScaledLists) -> Minimum:
         """A fit in whose scale fixed weights weigh double."""
         weights = np.append(np.full(6, 3.0), 2.0 * length) * own.units
-        return Fit(weights, 0.0, 1, True, 0.0)
+        return Minimum(weights, 0.0, 1, True, 0.0)
 
     weights, _ = fit_scaled(problem, initial, lists, twice)
     np.testing.assert_array_equal(weights[~ACTIVE], initial[~ACTIVE])
@@ -100,6 +100,6 @@ def test_weights_are_scaled_in_proportion_to_fixed_ones() -> None:
 def test_weights_of_zero_are_rejected() -> None:
     problem = problem_of(8, np.ones(9, dtype=np.bool_))
     lists = scale_lists(problem, np.ones(9), "none")
-    nothing = Fit(np.zeros(len(lists.columns)), 0.0, 1, True, 0.0)
+    nothing = Minimum(np.zeros(len(lists.columns)), 0.0, 1, True, 0.0)
     with pytest.raises(OptimizerError, match="all weights are zero"):
         fit_scaled(problem, np.ones(9), lists, lambda own: nothing)

@@ -28,7 +28,7 @@ from mosesplug.optimizers.batch.expected.objectives import evaluate_scaled
 from mosesplug.optimizers.lists.scaled import Scaling
 from mosesplug.optimizers.problem import Problem
 from mosesplug.optimizers.solvers.bounded import Box, minimize_in_box, minimize_in_box_with_l1
-from mosesplug.optimizers.solvers.quasi_newton import Fit, minimize_smooth, minimize_with_l1
+from mosesplug.optimizers.solvers.quasi_newton import Minimum, minimize_smooth, minimize_with_l1
 from mosesplug.tuning_set import TuningSet
 
 Floats = NDArray[np.float64]
@@ -254,7 +254,7 @@ def minimize_stage(
     scale: float,
     settings: DescentSettings,
     center: Floats | None = None,
-) -> tuple[Fit, float]:
+) -> tuple[Minimum, float]:
     """Minimize ``objective(scale w) + l2/2 |w - center|^2 + l1 |w|_1`` over ``w``.
 
     The scale is a variable too with ``learns_scale``. No accepted step increases the objective.
@@ -295,7 +295,7 @@ def minimize_stage(
         length = float(np.linalg.norm(gradient[:n] / units))
         steps.append({"objective": value, "gradient": length})
 
-    minimize: Callable[..., Fit] = minimize_smooth
+    minimize: Callable[..., Minimum] = minimize_smooth
     first = np.append(start / units, [math.log(scale)] if settings.learns_scale else [])
     penalties = settings.l1 * np.where(coordinates.is_free(), units, 0.0)
     penalties = np.append(penalties, np.zeros(len(first) - n))

@@ -42,7 +42,7 @@ from mosesplug.optimizers.problem import (
     score_solution,
 )
 from mosesplug.optimizers.registry import Algorithm
-from mosesplug.optimizers.solvers.quasi_newton import Fit
+from mosesplug.optimizers.solvers.quasi_newton import Minimum
 from mosesplug.options import Opt
 
 Floats = NDArray[np.float64]
@@ -132,7 +132,7 @@ class CuttingPlaneOptions(_ReferenceOptions):
     ] = 500
 
 
-_Solve = Callable[[ScaledLists, NDArray[np.int64], Any], tuple[Fit, Any]]
+_Solve = Callable[[ScaledLists, NDArray[np.int64], Any], tuple[Minimum, Any]]
 """From lists, references and the end of the last round to the weights of a round, and its end."""
 
 
@@ -155,7 +155,7 @@ def large_margin(
 
     def solve(
         lists: ScaledLists, references: NDArray[np.int64], multipliers: Any
-    ) -> tuple[Fit, Any]:
+    ) -> tuple[Minimum, Any]:
         if options.violations == "all":
             return solve_pairs(_pairs_loss(lists, references, gains, options), rng, **limits), None
         loss = _worst_loss(lists, references, gains, options)
@@ -175,7 +175,9 @@ def cutting_plane(
     gains = options.gains(problem, initial, rng)
     limits: Any = {"epsilon": options.epsilon, "rounds": options.planes}
 
-    def solve(lists: ScaledLists, references: NDArray[np.int64], latest: Any) -> tuple[Fit, Any]:
+    def solve(
+        lists: ScaledLists, references: NDArray[np.int64], latest: Any
+    ) -> tuple[Minimum, Any]:
         loss = _worst_loss(lists, references, gains, options)
         if options.slack_variables == "one":
             return solve_one_slack(loss, **limits, planes=latest)
@@ -195,7 +197,7 @@ def _solve_in_rounds(
     """Choose references and solve, round by round; return the round of the best score."""
     lists = scale_lists(problem, initial, options.scaling)
 
-    def fit(lists: ScaledLists) -> Fit:
+    def fit(lists: ScaledLists) -> Minimum:
         weights, end = np.zeros(len(lists.columns)), None
         best, best_score, rounds = None, -np.inf, []
         before = None
@@ -221,7 +223,7 @@ def _solve_in_rounds(
 
 
 def _round(
-    lists: ScaledLists, gains: Floats, fit: Fit, score: float, options: _ReferenceOptions
+    lists: ScaledLists, gains: Floats, fit: Minimum, score: float, options: _ReferenceOptions
 ) -> Mapping[str, Any]:
     step = {
         "objective": fit.loss,

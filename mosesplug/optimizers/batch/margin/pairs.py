@@ -22,7 +22,7 @@ from mosesplug.optimizers.lists.oracle_pairs import OraclePairs, count_violation
 from mosesplug.optimizers.lists.scaled import ScaledLists
 from mosesplug.optimizers.oracles import OracleSets
 from mosesplug.optimizers.solvers.pair_descent import add_coefficients, descend_pairs, start_descent
-from mosesplug.optimizers.solvers.quasi_newton import Fit
+from mosesplug.optimizers.solvers.quasi_newton import Minimum
 
 Floats = NDArray[np.float64]
 
@@ -70,7 +70,9 @@ class PairsLoss:
         return float(loss) / max(1, count), int(count)
 
 
-def solve_pairs(loss: PairsLoss, rng: np.random.Generator, *, tolerance: float, sweeps: int) -> Fit:
+def solve_pairs(
+    loss: PairsLoss, rng: np.random.Generator, *, tolerance: float, sweeps: int
+) -> Minimum:
     """Descend in the dual until the duality gap is small.
 
     Args:
@@ -108,4 +110,4 @@ def solve_pairs(loss: PairsLoss, rng: np.random.Generator, *, tolerance: float, 
     if not len(demands):
         bound = objective
     done = objective - bound <= tolerance * objective
-    return Fit(best, objective, len(rounds) * _SWEEPS, done, bound, tuple(rounds))
+    return Minimum(best, objective, len(rounds) * _SWEEPS, done, bound, tuple(rounds))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from mosesplug.optimizers.batch.margin.worst import BestWeights, WorstLoss, dual_bound, visit_all
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.solvers.qp import EXCHANGES, solve_groups
-from mosesplug.optimizers.solvers.quasi_newton import Fit
+from mosesplug.optimizers.solvers.quasi_newton import Minimum
 
 Floats = NDArray[np.float64]
 
@@ -37,7 +37,7 @@ def solve_n_slack(
     rounds: int,
     sweeps: int,
     multipliers: Floats | None = None,
-) -> tuple[Fit, Floats]:
+) -> tuple[Minimum, Floats]:
     """Solve with a growing working set for each sentence.
 
     Args:
@@ -90,7 +90,7 @@ class Planes:
 
 def solve_one_slack(
     loss: WorstLoss, *, epsilon: float, rounds: int, planes: Planes | None = None
-) -> tuple[Fit, Planes]:
+) -> tuple[Minimum, Planes]:
     """Solve with constraints on the sum of all sentences' losses.
 
     Args:

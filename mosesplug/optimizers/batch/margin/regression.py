@@ -44,7 +44,7 @@ from mosesplug.optimizers.problem import (
 )
 from mosesplug.optimizers.registry import Algorithm
 from mosesplug.optimizers.solvers.bounded import Box, minimize_in_box
-from mosesplug.optimizers.solvers.quasi_newton import Fit
+from mosesplug.optimizers.solvers.quasi_newton import Minimum
 from mosesplug.options import Opt, same_as
 
 Floats = NDArray[np.float64]
@@ -152,7 +152,7 @@ def fit_differences(
     contrast: Contrast,
     regularization: float,
     box: Box | None = None,
-) -> Fit:
+) -> Minimum:
     """Return the weights with the least loss, in their features' units.
 
     Args:
@@ -191,7 +191,9 @@ def fit_differences(
     weights, stopped, iterations = np.asarray(solved[0]), int(solved[1]), int(solved[2])
     misses = targets - forward(weights)
     loss = float(misses @ misses) / max(1, len(targets))
-    return Fit(weights, loss + regularization * float(weights @ weights), iterations, stopped != 7)
+    return Minimum(
+        weights, loss + regularization * float(weights @ weights), iterations, stopped != 7
+    )
 
 
 def regression(

@@ -32,7 +32,7 @@ from mosesplug.optimizers.lists.oracle_pairs import (
 )
 from mosesplug.optimizers.lists.rows import FeatureRows
 from mosesplug.optimizers.lists.scaled import ScaledLists
-from mosesplug.optimizers.solvers.quasi_newton import Fit
+from mosesplug.optimizers.solvers.quasi_newton import Minimum
 
 Floats = NDArray[np.float64]
 
@@ -109,7 +109,7 @@ def solve_dual(
     tolerance: float,
     sweeps: int,
     multipliers: Scores | None = None,
-) -> tuple[Fit, Floats]:
+) -> tuple[Minimum, Floats]:
     """Exchange multipliers until the duality gap is small.
 
     Args:
@@ -204,10 +204,10 @@ class BestWeights:
         self.lower = max(self.lower, bound)
         self.rounds.append({"objective": objective, "bound": bound})
 
-    def fit(self, tolerance: float | None) -> Fit:
+    def fit(self, tolerance: float | None) -> Minimum:
         """Return the fit; with no tolerance it converged if the last plane added nothing."""
         done = self.done if tolerance is None else self.gap <= tolerance * self.objective
-        return Fit(
+        return Minimum(
             self.weights, self.objective, len(self.rounds), done, self.lower, tuple(self.rounds)
         )
 

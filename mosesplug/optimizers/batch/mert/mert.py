@@ -142,7 +142,7 @@ def mert(
             progress(next(report), total, "climbs")
 
     def choose(climbs: list[Climb]) -> Climb:
-        weights, scores = [each.weights for each in climbs], [each.score for each in climbs]
+        weights, scores = [climb.weights for climb in climbs], [climb.score for climb in climbs]
         return climbs[choose_best(problem, initial, weights, scores)]
 
     with ThreadPoolExecutor(max(1, problem.threads)) as pool:

@@ -26,7 +26,7 @@ from mosesplug.optimizers.batch.ranking.logistic import fit_logistic
 from mosesplug.optimizers.batch.ranking.pairs import RankedPairs, differences
 from mosesplug.optimizers.problem import Problem
 from mosesplug.optimizers.solvers.bounded import Box
-from mosesplug.optimizers.solvers.quasi_newton import Fit
+from mosesplug.optimizers.solvers.quasi_newton import Minimum
 from mosesplug.options import Opt
 
 Floats = NDArray[np.float64]
@@ -39,7 +39,7 @@ def fit_perceptron(
     offsets: Floats | float = 0.0,
     epochs: int = 10,
     box: Box | None = None,
-) -> Fit:
+) -> Minimum:
     """Return weights averaged over all steps.
 
     Args:
@@ -68,7 +68,7 @@ def fit_perceptron(
         epoch += 1
     average = weights - late / max(1, epoch * n_examples)
     margins = np.asarray(examples @ average + own_offsets)
-    return Fit(average, float(np.maximum(-margins, 0.0).sum()), epoch, not mistakes)
+    return Minimum(average, float(np.maximum(-margins, 0.0).sum()), epoch, not mistakes)
 
 
 @kernel
@@ -156,7 +156,7 @@ def fit_pairs(
     pairs: RankedPairs,
     options: ClassifierOptions,
     rng: np.random.Generator,
-) -> tuple[Floats, Fit]:
+) -> tuple[Floats, Minimum]:
     """Return all weights, and the classifier that the active ones come from.
 
     A pair is an example of each class, once in each direction. Both have the same loss: one
@@ -181,7 +181,7 @@ def fit_pairs(
 
     examples = differences(problem.tuning_set, pairs, problem.active_mask)
 
-    def fit(column: Floats | None, offsets: Floats | float, box: Box | None = None) -> Fit:
+    def fit(column: Floats | None, offsets: Floats | float, box: Box | None = None) -> Minimum:
         own = examples
         if column is not None:
             own = hstack([examples, csr_array(column[:, None])], format="csr")
@@ -198,7 +198,7 @@ def _fit(
     options: ClassifierOptions,
     rng: np.random.Generator,
     box: Box | None,
-) -> Fit:
+) -> Minimum:
     precision = 0.5 * options.prior_precision
     if options.classifier == "hinge":
         return fit_hinge(examples, precision=precision, offsets=offsets, box=box)
@@ -209,7 +209,7 @@ def _fit(
     return fit_logistic(examples, labels, precision=precision, offsets=offsets, box=box)
 
 
-def describe_fit(pairs: RankedPairs, fit: Fit, options: ClassifierOptions) -> Mapping[str, Any]:
+def describe_fit(pairs: RankedPairs, fit: Minimum, options: ClassifierOptions) -> Mapping[str, Any]:
     """Return the step for the history; a perceptron has no minimum to converge to."""
     step = {"pairs": len(pairs), **fit.facts()}
     if options.classifier == "perceptron":

@@ -32,7 +32,7 @@ from mosesplug.optimizers.batch.ranking.linear import (
     minimize_score_loss,
 )
 from mosesplug.optimizers.solvers.bounded import Box
-from mosesplug.optimizers.solvers.quasi_newton import Fit
+from mosesplug.optimizers.solvers.quasi_newton import Minimum
 
 Floats = NDArray[np.float64]
 
@@ -69,7 +69,7 @@ def minimize_hinge(
     tolerance: float = 1e-3,
     max_iterations: int = 200,
     box: Box | None = None,
-) -> Fit:
+) -> Minimum:
     """Find the weights with the smallest hinge loss and prior.
 
     Args:
@@ -82,7 +82,7 @@ def minimize_hinge(
         max_iterations: maximum Newton steps; in a box, of each rounding's L-BFGS.
         box: limits of the weights; None: none.
     """
-    width, fit, iterations = _WIDEST, Fit(np.zeros(rows.shape[1]), np.inf, 0, False, -np.inf), 0
+    width, fit, iterations = _WIDEST, Minimum(np.zeros(rows.shape[1]), np.inf, 0, False, -np.inf), 0
     while not fit.has_converged and width > _NARROWEST:
         if box is None and iterations >= max_iterations:
             break
@@ -111,7 +111,7 @@ def minimize_hinge(
             bound = step.loss if step.has_converged else -np.inf
         bound = min(bound, value)
         is_close = value - bound <= tolerance * value
-        fit = Fit(step.weights, value, iterations, is_close, bound)
+        fit = Minimum(step.weights, value, iterations, is_close, bound)
         if losses.next_losses is not None:
             losses = losses.next_losses(width, scores)
         width *= _NARROWER
@@ -125,7 +125,7 @@ def fit_hinge(
     offsets: Floats | float = 0.0,
     tolerance: float = 1e-3,
     box: Box | None = None,
-) -> Fit:
+) -> Minimum:
     """Fit a support vector machine: ``sum max(0, 1 - x . w - offset)`` and a prior.
 
     Args:

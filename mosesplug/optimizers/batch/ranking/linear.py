@@ -23,7 +23,7 @@ from mosesplug.arrays import FeatureMask, Weights
 from mosesplug.optimizers.batch.fits import fit_active
 from mosesplug.optimizers.problem import Problem
 from mosesplug.optimizers.solvers.bounded import Box, minimize_in_box
-from mosesplug.optimizers.solvers.quasi_newton import Fit
+from mosesplug.optimizers.solvers.quasi_newton import Minimum
 from mosesplug.tuning_set import TuningSet
 
 Floats = NDArray[np.float64]
@@ -187,7 +187,7 @@ def minimize_score_loss(
     steepness: float = 1e-7,
     max_iterations: int = 200,
     box: Box | None = None,
-) -> Fit:
+) -> Minimum:
     """Find the weights with the smallest loss and prior.
 
     Args:
@@ -241,7 +241,7 @@ def minimize_score_loss(
         scores, weights, curve, value = scores + size * change, point, ahead, reached
         iterations += 1
         steep = gradient()
-    return Fit(weights, value, iterations, converged)
+    return Minimum(weights, value, iterations, converged)
 
 
 def _minimize_in_box(
@@ -254,7 +254,7 @@ def _minimize_in_box(
     start: Floats | None,
     steepness: float,
     max_iterations: int,
-) -> Fit:
+) -> Minimum:
     """Minimize inside a box, with each weight in units of its second moment."""
     curvature = second.squares + precision / max(1, rows.shape[0])
     units = 1.0 / np.sqrt(np.where(curvature > 0.0, curvature, 1.0))
@@ -337,8 +337,8 @@ def _along(
 def fit_score_loss(
     problem: Problem,
     initial: Weights,
-    fit: Callable[..., Fit],
-) -> tuple[Floats, Fit]:
+    fit: Callable[..., Minimum],
+) -> tuple[Floats, Minimum]:
     """Return the weights that minimize a loss of all model scores, and their fit.
 
     Args:
@@ -359,7 +359,9 @@ def fit_score_loss(
         firsts = scores[offsets[:-1][filled]]
         return np.asarray(scores - np.repeat(firsts, np.diff(offsets)[filled]))
 
-    def with_column(column: Floats | None, others: Floats | float, box: Box | None = None) -> Fit:
+    def with_column(
+        column: Floats | None, others: Floats | float, box: Box | None = None
+    ) -> Minimum:
         own = rows if column is None else _append_column(rows, column)
         return fit(own, compute_moments(own, scale_list_sums(offsets, own)), others, box)
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.solvers.bounded import Box, minimize_in_box
-from mosesplug.optimizers.solvers.quasi_newton import Fit, minimize_smooth
+from mosesplug.optimizers.solvers.quasi_newton import Minimum, minimize_smooth
 
 _MEMORY = 20
 """Steps that estimate the curvature."""
@@ -59,7 +59,7 @@ def fit_logistic(
     offsets: NDArray[np.float64] | float = 0.0,
     max_iterations: int = 1000,
     box: Box | None = None,
-) -> Fit:
+) -> Minimum:
     """Fit the weights.
 
     Args:
@@ -79,7 +79,7 @@ def fit_logistic(
         loss, gradient = logistic_loss(unit * scaled, examples, labels, precision, offsets)
         return loss, unit * gradient
 
-    minimize: Callable[..., Fit] = minimize_smooth
+    minimize: Callable[..., Minimum] = minimize_smooth
     if box is not None:
         minimize = partial(minimize_in_box, box=(box[0] / unit, box[1] / unit))
     fit = minimize(

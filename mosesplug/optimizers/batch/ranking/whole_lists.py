@@ -56,7 +56,7 @@ from mosesplug.optimizers.problem import (
 )
 from mosesplug.optimizers.registry import Algorithm
 from mosesplug.optimizers.solvers.bounded import Box
-from mosesplug.optimizers.solvers.quasi_newton import Fit
+from mosesplug.optimizers.solvers.quasi_newton import Minimum
 from mosesplug.options import Opt
 
 Floats = NDArray[np.float64]
@@ -144,7 +144,7 @@ def rank_all(
 def _fit(
     problem: Problem,
     initial: Floats,
-    minimize: Callable[..., Fit],
+    minimize: Callable[..., Minimum],
     loss: ScoreLoss | HingeLosses,
     options: RankAllOptions | CrossEntropyOptions,
     facts: Mapping[str, Any],
@@ -156,7 +156,7 @@ def _fit(
     """
     progress(1, 2, "steps")
 
-    def fit(rows: Any, second: FeatureMoments, offsets: Floats | float, box: Box | None) -> Fit:
+    def fit(rows: Any, second: FeatureMoments, offsets: Floats | float, box: Box | None) -> Minimum:
         precision = options.prior_precision
         return minimize(rows, loss, second, precision=precision, offsets=offsets, box=box)
 

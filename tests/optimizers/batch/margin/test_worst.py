@@ -11,7 +11,7 @@ from mosesplug.optimizers.batch.margin.planes import solve_n_slack, solve_one_sl
 from mosesplug.optimizers.batch.margin.worst import WorstLoss, solve_dual
 from mosesplug.optimizers.lists.scaled import scale_lists
 from mosesplug.optimizers.problem import Problem
-from mosesplug.optimizers.solvers.quasi_newton import Fit
+from mosesplug.optimizers.solvers.quasi_newton import Minimum
 from tests.optimizers.lists.test_scaled import matrix
 from tests.optimizers.online.batches import random_batch
 from tests.optimizers.problems import Accuracy
@@ -51,7 +51,7 @@ def least(loss: WorstLoss) -> tuple[float, NDArray[np.float64]]:
     return float(found.fun), found.x[:size]
 
 
-def solved(name: str, loss: WorstLoss) -> Fit:
+def solved(name: str, loss: WorstLoss) -> Minimum:
     rng = np.random.default_rng(1)
     if name == "dual":
         return solve_dual(loss, rng, tolerance=1e-9, sweeps=20000)[0]
