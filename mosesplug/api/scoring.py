@@ -163,7 +163,9 @@ def score(
     if references is None and not scores:
         raise UsageError("references is missing: give references, or scores")
     if settings.transform is not None and select is None and not isinstance(hypotheses, NBest):
-        raise UsageError("transform is of n-best lists: give select, or transform the translation")
+        raise UsageError(
+            "transform requires n-best lists: give select, or transform the translation"
+        )
     sources = convert_named_scores(scores) if scores else ()
     lines: Sequence[Sequence[bytes]] = [] if references is None else load_references(references)
     source: Any

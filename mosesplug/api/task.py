@@ -259,11 +259,11 @@ def _check_requirements(
         raise UsageError("features requires sentence_ids: the sentence of each hypothesis")
     if is_scored:
         if source in ("store", "graphs"):
-            raise UsageError(f"scores and statistics are of lists or features, not of {source}")
+            raise UsageError(f"scores and statistics require lists or features, not {source}")
         return
     if is_named:
         if source == "graphs":
-            raise UsageError("scores are of lists, features or a store, not of graphs")
+            raise UsageError("scores require lists, features or a store, not graphs")
         return
     if source == "features" and arrays["hypotheses"] is None:
         raise UsageError("features requires hypotheses and references, or scores, or statistics")
@@ -295,7 +295,7 @@ def _check_metric(
     if metric is None or isinstance(metric, str):
         return
     if settings:
-        raise UsageError("metric_settings are of a metric given by its name")
+        raise UsageError("metric_settings require a metric given by its name")
     if lacking := [
         attribute for attribute in ("score", "signature") if not hasattr(metric, attribute)
     ]:

@@ -268,13 +268,13 @@ class Tuner:
         asked, own = self._asked
         if request.iteration != own.iteration:
             raise UsageError(
-                f"the request is of iteration {request.iteration}, but that of iteration"
-                f" {own.iteration} is open: the lists of a request are told once. Ask again."
+                f"the request is for iteration {request.iteration}, but iteration {own.iteration}"
+                " is open: a request takes lists only once. Ask again."
             )
         if dict(request.weights) != dict(own.weights):
             raise UsageError(
                 f"the request of iteration {request.iteration} has other weights than the open one:"
-                " it is of another run. Ask again."
+                " it belongs to another run. Ask again."
             )
         space, references = context.space, context.references
         what, blocks = parse_lists(lists, space)

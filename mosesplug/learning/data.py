@@ -106,7 +106,7 @@ def _check_start(settings: LearningSettings) -> None:
     if settings.graphs or settings.sharding is not None or settings.domains is not None:
         remedy = "Remove the record from a copy of the file, or give other weights"
     raise UsageError(
-        f"{path}: these weights are of scores divided by the length to the power of "
+        f"{path}: these weights belong to scores divided by the length to the power of "
         f"{spell_exponent(found)}, which --init does not take over. {remedy}."
     )
 

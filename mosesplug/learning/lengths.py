@@ -229,7 +229,7 @@ def require_undivided(weights: WeightFile, what: str) -> None:
     found = find_recorded_length(weights)
     if found is not None and found.low != 0.0:
         raise UsageError(
-            f"{weights.path}: these weights are of scores divided by the length to the power of "
+            f"{weights.path}: these weights belong to scores divided by the length to the power of "
             f"{spell_exponent(found)}, and {what} divides nothing. Give weights that were learned "
             "without --length-exponent"
         )

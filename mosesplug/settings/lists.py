@@ -117,7 +117,7 @@ class ListSettings:
     add_feature: Annotated[
         tuple[AddedFeature, ...],
         Opt(
-            "Add a feature, a line a hypothesis; repeatable",
+            "Add a feature from a file with one value per hypothesis; repeatable",
             "Data",
             metavar="NAME=FILE",
             exists="features",
@@ -154,7 +154,7 @@ class ListSettings:
     scores: Annotated[
         tuple[ScoreSource, ...],
         Opt(
-            "Scores to optimize, a line a hypothesis; repeatable",
+            "Optimize scores from a file with one value per hypothesis; repeatable",
             "Data",
             metavar="NAME=FILE",
             exists="scores",

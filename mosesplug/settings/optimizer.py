@@ -69,7 +69,7 @@ class OptimizerSettings:
             script="activate-features",
             stored_name="active features",
             default_text="all",
-            note="a whole group (LM0) is a name too; unknown names are refused",
+            note="a whole group (LM0) is a name too; unknown names are rejected",
         ),
     ] = None
     ranges: Annotated[
@@ -81,7 +81,7 @@ class OptimizerSettings:
             metavar="NAME:MIN..MAX",
             script="range",
             stored_name="ranges",
-            note="names of no feature are refused",
+            note="names that no feature has are rejected",
             details="As LM0:0..1, or with one interval for each weight of a group: "
             "tm:0..1,0..1,-1..1,0..1. In tune, mert draws random starts if this is given, or "
             "--option restarts=N.",

@@ -132,9 +132,7 @@ def open_held_out_scorer(
         )
     texts = tuple(read_lines(held_out.input))
     if not any(text.strip() for text in texts):
-        raise DataError(
-            f"the held-out text {held_out.input} is empty, so all weights translate it alike"
-        )
+        raise DataError(f"the held-out text {held_out.input} is empty; give a file with sentences")
     metric, optimization = configuration.metric, configuration.optimization
     references = metric.prepare(
         read_held_out_references(configuration, held_out.references, held_out.input, len(texts))

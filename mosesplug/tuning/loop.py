@@ -144,7 +144,7 @@ def tell(
     due = len(context.store.iterations()) + 1
     if request.iteration != due:
         raise UsageError(
-            f"the lists of iteration {request.iteration} are told, but iteration {due} is next."
+            f"the lists are for iteration {request.iteration}, but iteration {due} is next."
             " Ask for the next request."
         )
     store_lists(context, request.iteration, request.weights, lists)

@@ -205,8 +205,8 @@ def prepare_run(
     if earlier == "replaced":
         watch(
             Note(
-                f"replacing the earlier run in {workspace.directory} (--continue would have gone"
-                " on with it)",
+                f"replacing the earlier run in {workspace.directory} (--continue resumes"
+                " it instead)",
                 is_warning=True,
             )
         )

@@ -65,9 +65,7 @@ def find_weight_signs(
         ]
     sizes = np.abs(weights)
     if not len(sizes) or sizes[:n_dense].max(initial=0.0) < NOTHING:
-        return [
-            WarningSign("no weights", "all weights of dense features are 0 or next to it", True)
-        ]
+        return [WarningSign("no weights", "all dense weights are zero or nearly zero", True)]
     largest = int(sizes.argmax())
     if len(sizes) > 1 and sizes[largest] > ALMOST_ALL * sizes.sum():
         return [
@@ -100,10 +98,9 @@ def find_score_signs(
         signs.append(
             WarningSign(
                 "no score",
-                f"the {what} of the first translations is {shown[0]:g}: they share next to nothing"
-                " with the"
-                " references. See whether the decoder wrote any, and the references are of the"
-                " input",
+                f"the {what} of the first translations is {shown[0]:g}: they share almost no"
+                " words with the references. Check that the decoder translates, and that the"
+                " references are translations of the input",
             )
         )
     if len(scores) > 1 and scores[0] - scores[-1] > max_drop:

@@ -335,7 +335,7 @@ def test_metric_objects(problem: Problem) -> None:
     by_name = mosesplug.optimize(**arrays(problem), metric="TER", options=FAST)
     by_object = mosesplug.optimize(**arrays(problem), metric=find_metric("TER"), options=FAST)
     assert by_object.vector.tolist() == by_name.vector.tolist()
-    with pytest.raises(UsageError, match="metric_settings are of a metric given by its name"):
+    with pytest.raises(UsageError, match="metric_settings require a metric given by its name"):
         mosesplug.optimize(**arrays(problem), metric=find_metric("TER"), metric_settings="case:x")
 
 

@@ -150,7 +150,7 @@ def test_empty_lists() -> None:
         (lambda: mosesplug.score(["a"], ["a", "b"]), "1 translations, but the references have 2"),
         (lambda: mosesplug.score("first", ["a"]), "12 lines, but the references have 1"),
         (lambda: mosesplug.score(["a"], ["a"], "BLUE"), "unknown metric 'BLUE'"),
-        (lambda: mosesplug.score(["a"], ["a"], select=1), "is of n-best lists, not of a transl"),
+        (lambda: mosesplug.score(["a"], ["a"], select=1), "requires n-best lists, not a transl"),
         (lambda: mosesplug.score("lists", "references", select=0), "select is 0: give a rank"),
         (lambda: mosesplug.score("a", {0: "a"}), "references must be a file"),
         (lambda: mosesplug.compare({"a": ["a"]}, ["a"]), "give two systems or more"),

@@ -122,7 +122,7 @@ def test_graphs_of_the_weights_that_made_them(graphs: Path, tmp_path: Path) -> N
     assert fit.start["LM0"] == 0.4
     with pytest.raises(UsageError, match=r"^algorithm pro learns from n-best lists only"):
         mosesplug.optimize(graphs=graphs, references=tmp_path / "references", algorithm="pro")
-    with pytest.raises(UsageError, match="scores and statistics are of lists or features"):
+    with pytest.raises(UsageError, match="scores and statistics require lists or features"):
         mosesplug.optimize(graphs=graphs, scores=[1])
 
 

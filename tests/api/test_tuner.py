@@ -289,7 +289,7 @@ def test_told_twice_or_too_late(toy: ToySystem) -> None:
         first = tuner.ask()
         assert first is not None
         tuner.tell(first, decode(first))
-        with pytest.raises(UsageError, match=r"iteration 1, but that of iteration 2 is open"):
+        with pytest.raises(UsageError, match=r"iteration 1, but iteration 2 is open"):
             tuner.tell(first, decode(first))
         second = tuner.ask()
         assert second is not None

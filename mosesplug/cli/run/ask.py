@@ -48,12 +48,12 @@ def tell(options: TellCommand) -> None:
         request = tuner.ask_again()
         if request is None:
             raise UsageError(
-                f"there is no open request in {directory}: its list has been told, or none was"
-                f" asked for. Run mosesplug ask {directory}"
+                f"there is no open request in {directory}: its lists were taken, or nothing"
+                f" was asked for. Run mosesplug ask {directory}"
             )
         if iteration is not None and iteration != request.iteration:
             raise UsageError(
-                f"the open request in {directory} is of iteration {request.iteration}, not"
+                f"the open request in {directory} is for iteration {request.iteration}, not"
                 f" {iteration}"
             )
         tuner.tell(request, options.lists, may_repeat=iteration is not None)

@@ -68,8 +68,8 @@ class ScriptOptions:
         Opt(
             "Arguments of extractor and mert",
             "Learning",
-            note="--sctype, --scconfig, -n, -m, -r, -t, -o and --threads are read, and "
-            "outweighed by the script's own options; the rest is refused",
+            note="--sctype, --scconfig, -n, -m, -r, -t, -o and --threads are accepted; the "
+            "script's own options take precedence; others are rejected",
         ),
     ] = ""
     extractorargs: Annotated[
@@ -77,7 +77,7 @@ class ScriptOptions:
         Opt(
             "Arguments of extractor",
             "Learning",
-            note="--sctype and --scconfig are read; the rest is refused",
+            note="--sctype and --scconfig are accepted; others are rejected",
         ),
     ] = ""
     proargs: Annotated[
@@ -85,8 +85,8 @@ class ScriptOptions:
         Opt(
             "Arguments of pro",
             "Learning",
-            note="with --pairwise-ranked or --pro-starting-point; -b and -r are read, the rest is "
-            "refused; for more, --algorithm-option name=value",
+            note="with --pairwise-ranked or --pro-starting-point; -b and -r are accepted, others "
+            "are rejected; for more, --algorithm-option name=value",
         ),
     ] = ""
     mertmertargs: Annotated[str, Opt("Arguments of mert", "Learning", note="as --mertargs")] = ""
@@ -149,8 +149,8 @@ class ScriptOptions:
             "Arguments of kbmira",
             "Learning",
             note="with --batch-mira or --hg-mira; -J, -C, -D, -r, --no-shuffle, --streaming, "
-            "--model-bg, --safe-hope, --hg-prune, --sctype and --scconfig are read, the rest is "
-            "refused",
+            "--model-bg, --safe-hope, --hg-prune, --sctype and --scconfig are accepted, others "
+            "are rejected",
         ),
     ] = ""
     promix_training: Annotated[

@@ -41,7 +41,7 @@ def add_files(values: dict[str, Any], arguments: tuple[str, ...], usage: str) ->
     values = values | dict(zip(files, arguments, strict=False))
     if values.get("decoder") == ASK:
         raise UsageError(
-            "these settings are of a run without a decoder of its own: continue it by mosesplug ask"
+            "these settings belong to a run whose caller decodes: continue it by mosesplug ask"
             " and mosesplug tell"
         )
     if missing := [name for name in files if name not in values]:

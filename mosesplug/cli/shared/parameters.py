@@ -82,7 +82,7 @@ MetricName = Annotated[
 OutsideScores = Annotated[
     list[str] | None,
     Opt(
-        "Scores from outside, a line a hypothesis, as a metric; repeatable.",
+        "Add a metric: a file with one score per hypothesis; repeatable.",
         name="scores",
         metavar="NAME=FILE",
         exists="scores",

@@ -208,7 +208,7 @@ def select_dense_features(
         return listed  # numbers without names are in the order of the list
     if not set(names) & set(listed):
         raise FormatError(
-            f"its features are {', '.join(listed)[:200]}, and the weights are of "
+            f"its features are {', '.join(listed)[:200]}, but the weights belong to "
             f"{', '.join(names)[:200]}",
             path=path,
             remedy=f"Give the weights of the system that made the list, not {weights.path}",

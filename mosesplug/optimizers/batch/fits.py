@@ -104,8 +104,8 @@ def fit_in_proportion(fixed: Floats, length: float, fit: FitFunction) -> Minimum
     """Fit weights in proportion to inactive ones, which keep their values.
 
     Inactive weights have a scale of their own. So their score becomes one more feature, that of a
-    vector of length 1, and the fitted weights are multiplied by what gives this vector its length
-    back. If its weight is not positive, the inactive score is added to the model scores instead.
+    vector of length 1, and the fitted weights are rescaled until this vector has its former length.
+    If its weight is not positive, the inactive score is added to the model scores instead.
 
     Args:
         fixed: float64 ``[n]``, score of the inactive weights in each row.

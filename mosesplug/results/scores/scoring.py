@@ -153,7 +153,7 @@ def score_translation(
     known_ids = SentenceIds(ids)
     if selection is not None or isinstance(path, NBestList):
         if not isinstance(path, NBestList | str | PathLike):
-            raise UsageError("a rank or the oracle is of n-best lists, not of a translation")
+            raise UsageError("a rank or the oracle requires n-best lists, not a translation")
         block = _read_lists(path, settings, known_ids)
     found: list[MetricScore] = []
     for each in metrics:

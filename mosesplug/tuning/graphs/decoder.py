@@ -63,8 +63,7 @@ def check_input(store: NBestStore, path: Path, text: Path) -> None:
     made_from = store.fingerprints.get("input")
     if made_from is not None and made_from != fingerprint_files([text]):
         raise StoreMismatch(
-            f"the search graphs in {path} are of another text than {text}: give the text that they"
-            " were made from"
+            f"the search graphs in {path} were made from another text than {text}: give that text"
         )
 
 

@@ -117,8 +117,8 @@ def check_forest(configuration: Configuration) -> None:
     reject_combinations("a decoder that is search graphs (forest:)", rejected)
     if held_out is not None and held_out.decoder is None:
         raise UsageError(
-            f"the search graphs of {graphs} are of the tuning set, not of the"
-            " held-out text: name a decoder of that by --heldout-decoder, or leave out --heldout"
+            f"the search graphs in {graphs} do not contain the held-out text: name a decoder for it"
+            " with --heldout-decoder, or leave out --heldout"
         )
 
 

@@ -227,8 +227,8 @@ def _features(run: FinishedRun) -> ShowWeights:
     announced = FeatureSpace.of_names(show.names).names
     if announced != run.names:
         raise DataError(
-            f"{run.directory}: its features are {', '.join(announced)}, its weights are"
-            f" of {', '.join(run.names)}"
+            f"{run.directory}: its features are {', '.join(announced)}, but its weights belong"
+            f" to {', '.join(run.names)}"
         )
     return show
 

@@ -239,7 +239,7 @@ def test_scores_of_changed_texts(run: Run) -> None:
     assert mosesplug.score(lists, "dev.refs", **keywords, transform="tr W w")[0].score == 1.0
     assert mosesplug.score(lists, "dev.refs", **keywords)[0].score < 0.5
     assert run("score", "dev.refs", "dev.refs", "--transform", "bpe")[0] == 2
-    with pytest.raises(mosesplug.UsageError, match="transform is of n-best lists"):
+    with pytest.raises(mosesplug.UsageError, match="transform requires n-best lists"):
         mosesplug.score("dev.refs", "dev.refs", transform="bpe")
 
 
@@ -247,7 +247,7 @@ def test_weights_of_divided_scores_are_no_start_of_others(run: Run) -> None:
     assert learn(run, "--length-exponent", "F0:0.5", "-o", "w")[0] == 0
     code, _, error = learn(run, "--init", "w")
     assert code == 2
-    assert "w: these weights are of scores divided by the length to the power of F0:0.5" in error
+    assert "w: these weights belong to scores divided by the length to the power of F0:0.5" in error
     assert "Give --length-exponent F0:0.5, or 0 to divide nothing" in error
     for exponent in ("F0:0.5", "0", "0:1"):
         assert learn(run, "--init", "w", "--length-exponent", exponent, "-o", "again")[0] == 0

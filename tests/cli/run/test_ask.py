@@ -87,12 +87,12 @@ def test_errors(capsys: pytest.CaptureFixture[str]) -> None:
     assert not Path("asked").exists()
     fails([*BEGIN, "--algorithm", "mrt"], 2, "unknown algorithm 'mrt'")
     decode(run(BEGIN, capsys)[1].strip())
-    fails(["tell", "asked", "nbest", "--iteration", "2"], 2, "is of iteration 1, not 2")
+    fails(["tell", "asked", "nbest", "--iteration", "2"], 2, "is for iteration 1, not 2")
     Path("short").write_text("".join(Path("nbest").read_text().splitlines(keepends=True)[:-15]))
     fails(["tell", "asked", "short"], 1, "short: 1 of 8 sentences have no hypotheses: 7")
     fails(["tell", "asked", "missing"], 2, "missing: No such file")
     assert run(["tell", "asked", "nbest"], capsys)[0] == 0
-    fails(["tell", "asked", "nbest"], 2, "no open request in asked: its list has been told")
+    fails(["tell", "asked", "nbest"], 2, "no open request in asked: its lists were taken")
     Path("start").write_text(WEIGHTS.replace("0.5", "0.6"))
     fails(BEGIN, 1, "configuration")
     fails(["tune", "--settings", "asked/settings.toml"], 2, "mosesplug ask and mosesplug tell")
@@ -111,7 +111,7 @@ def test_an_old_list(packed: bool, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(["tell", "asked", old], capsys)
     assert (code, out) == (2, "")
     assert f"{old} has the lists of iteration 1, which are stored already" in err
-    assert "the open request is of iteration 2" in err
+    assert "the open request is for iteration 2" in err
     if packed:  # one word differs
         lines = Path("nbest").read_text().splitlines(keepends=True)
         fields = lines[-1].split(" ||| ")

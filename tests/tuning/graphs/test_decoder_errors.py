@@ -106,7 +106,7 @@ def test_a_store_of_another_text_or_without_graphs(toy: Toy) -> None:
         tune(decode_by_graphs(configuration, store))
     text = toy.directory / "input"
     text.write_bytes(text.read_bytes().replace(b"hund", b"katze"))
-    with pytest.raises(StoreMismatch, match="of another text"):
+    with pytest.raises(StoreMismatch, match="made from another text"):
         tune(decode_by_graphs(configuration, store))
 
 
