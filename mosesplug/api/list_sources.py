@@ -22,7 +22,7 @@ from mosesplug.api.arrays import (
     encode_texts,
 )
 from mosesplug.api.nbest import NBest, make_block
-from mosesplug.decoders.lists import read_decoded
+from mosesplug.decoders.lists.files import read_decoded
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.tuning_set import SparseRows

@@ -28,7 +28,7 @@ from mosesplug.api.weights import (
     make_weight_file,
 )
 from mosesplug.decoders.description import ASK
-from mosesplug.decoders.lists import check_answer
+from mosesplug.decoders.lists.files import check_answer
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import DataError, UsageError
 from mosesplug.events import Clock, Event

@@ -15,7 +15,7 @@ from formats.weights.files import ShowWeights, format_sparse
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists
 from mosesplug.decoders.command import DecoderCommand, format_decoder_weights
 from mosesplug.decoders.moses import MosesDecoder
-from mosesplug.decoders.process import FinishedProcess, make_error, run_command
+from mosesplug.decoders.processes.run import FinishedProcess, make_error, run_command
 from mosesplug.decoders.protocol import WEIGHT_FILES, BatchTask, ignore_command
 from mosesplug.errors import DecoderError
 

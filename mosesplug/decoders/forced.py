@@ -13,9 +13,9 @@ from pathlib import Path
 from formats.errors import FormatError
 from formats.moses.ini import MosesIni, read_moses_ini
 from formats.text import atomic_write, open_text, write_atomic
-from mosesplug.decoders.lists import merge_samples, pack
+from mosesplug.decoders.lists.files import merge_samples, pack
 from mosesplug.decoders.moses import MosesDecoder
-from mosesplug.decoders.process import FinishedProcess, make_error
+from mosesplug.decoders.processes.run import FinishedProcess, make_error
 from mosesplug.decoders.protocol import DecodingTask
 from mosesplug.errors import DecoderError
 from mosesplug.events import Note

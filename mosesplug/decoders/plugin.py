@@ -18,7 +18,7 @@ from formats.nbest.entry import NBestEntry, format_entry
 from formats.text import atomic_write, read_lines, write_atomic
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists
 from mosesplug.decoders.description import NamedDecoder
-from mosesplug.decoders.lists import finish_list
+from mosesplug.decoders.lists.files import finish_list
 from mosesplug.decoders.protocol import (
     BatchRecipe,
     DecodedInput,

@@ -18,7 +18,7 @@ from mosesplug.decoders import caches
 from mosesplug.decoders.forced import CONSTRAINTS, prepare_forced
 from mosesplug.decoders.kinds import ModelFilter, WeightsFormat
 from mosesplug.decoders.moses import MosesDecoder, Queue
-from mosesplug.decoders.process import MESSAGES, make_error, run_command
+from mosesplug.decoders.processes.run import MESSAGES, make_error, run_command
 from mosesplug.decoders.protocol import DecodingTask
 from mosesplug.decoders.run_files import RunFiles
 from mosesplug.errors import DecoderError, UsageError

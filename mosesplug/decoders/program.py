@@ -12,10 +12,8 @@ from formats.weights.files import ShowWeights, weight_overwrite
 from mosesplug.decoders.batch import BatchDecoder, DecoderRecipe, ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.decoders.command import DecoderCommand
-from mosesplug.decoders.exactness import InexactServerError, require_exact
-from mosesplug.decoders.following import ListFollower
 from mosesplug.decoders.forced import add_forced_derivations
-from mosesplug.decoders.lists import (
+from mosesplug.decoders.lists.files import (
     check_written,
     count_listed,
     follow_decoder,
@@ -23,13 +21,14 @@ from mosesplug.decoders.lists import (
     merge_samples,
     pack,
 )
+from mosesplug.decoders.lists.following import ListFollower
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.prepare import (
     announce_features,
     explain_lost_models,
     require_constraints,
 )
-from mosesplug.decoders.process import FinishedProcess, run_command
+from mosesplug.decoders.processes.run import FinishedProcess, run_command
 from mosesplug.decoders.protocol import (
     WEIGHT_FILES,
     BatchRecipe,
@@ -37,7 +36,8 @@ from mosesplug.decoders.protocol import (
     Decoder,
     DecodingTask,
 )
-from mosesplug.decoders.server import ServerDecoder, to_request_text
+from mosesplug.decoders.servers.exactness import InexactServerError, require_exact
+from mosesplug.decoders.servers.server import ServerDecoder, to_request_text
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.events import Clock, DecodingProgress, Note, PhaseStarted
 

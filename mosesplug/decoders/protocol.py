@@ -16,7 +16,7 @@ from formats.nbest.block import NBestList
 from formats.weights.files import ShowWeights
 from mosesplug.decoders.batch import BatchDecoder, DecoderRecipe, ModelWeights
 from mosesplug.decoders.kinds import ServerNetwork, WeightsFormat
-from mosesplug.decoders.process import make_error
+from mosesplug.decoders.processes.run import make_error
 from mosesplug.decoders.run_files import RunFiles
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.events import CommandStarted, Watcher

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from formats.references import read_reference
 from formats.text import read_lines
-from mosesplug.decoders.process import run_command
+from mosesplug.decoders.processes.run import run_command
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.metrics import Metric, PreparedReferences, metric, parse_factors, select_factors
 from mosesplug.metrics.hypotheses import HypothesisRanges

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mosesplug.decoders.description import DecodedGraphs
-from mosesplug.decoders.process import find_executable
+from mosesplug.decoders.processes.run import find_executable
 from mosesplug.errors import UsageError
 
 _FOREST = "forest:"

@@ -10,7 +10,7 @@ import secrets
 from typing import Literal
 
 from formats.weights.any_format import WeightFile
-from mosesplug.decoders.lists import reuse_decoding
+from mosesplug.decoders.lists.files import reuse_decoding
 from mosesplug.errors import DataError, StoreError, UsageError
 from mosesplug.events import Note, Watcher
 from mosesplug.optimizers import corpus_score

@@ -23,10 +23,10 @@ from formats.nbest.block import NBestList
 from formats.weights.files import read_show_weights
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
-from mosesplug.decoders.exactness import change_weights, count_differing_lists
 from mosesplug.decoders.moses import MosesDecoder, parse_flags
-from mosesplug.decoders.sentence_tables import SentenceTables
-from mosesplug.decoders.server import ServerDecoder
+from mosesplug.decoders.servers.exactness import change_weights, count_differing_lists
+from mosesplug.decoders.servers.sentence_tables import SentenceTables
+from mosesplug.decoders.servers.server import ServerDecoder
 
 _FLAGS = "-v 0 -search-algorithm 1 -cube-pruning-pop-limit 400 -s 100"
 _NBEST = 100

@@ -10,7 +10,7 @@ from formats.weights.files import WeightGroup
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.decoders.moses import MosesDecoder
-from mosesplug.decoders.server import ServerDecoder
+from mosesplug.decoders.servers.server import ServerDecoder
 
 __all__ = ["BATCH", "OTHERS", "WEIGHTS", "list_contents", "make_process", "make_server"]
 

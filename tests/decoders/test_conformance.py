@@ -12,7 +12,7 @@ from mosesplug.decoders.batch import BatchDecoder
 from mosesplug.decoders.batch_process import CommandProcess, ProcessDecoder
 from mosesplug.decoders.command import DecoderCommand
 from mosesplug.decoders.moses import MosesDecoder
-from mosesplug.decoders.server import ServerDecoder
+from mosesplug.decoders.servers.server import ServerDecoder
 from mosesplug.testing import DECODER_CHECKS, DecoderCase
 from tests.decoders.batches import WEIGHTS
 

@@ -13,9 +13,10 @@ from formats.nbest.files import read_nbest_blocks
 from formats.weights.files import read_show_weights
 from mosesplug.cli.run.mert_options import read_command_line
 from mosesplug.cli.run.mert_settings import make_script_plan
-from mosesplug.decoders import process, server_process
-from mosesplug.decoders.lists import check_blocks
+from mosesplug.decoders.lists.files import check_blocks
+from mosesplug.decoders.processes import run as child_process
 from mosesplug.decoders.protocol import DecodedInput
+from mosesplug.decoders.servers import process
 from mosesplug.errors import DecoderError
 from mosesplug.events import ignore_event
 from mosesplug.features import FeatureSpace
@@ -84,8 +85,8 @@ def test_one_message_and_nothing_lost(
 ) -> None:
     work = tmp_path / "work"
     if fault.how == "hangs":
-        hurry(monkeypatch, process, lambda: _says(work, b"translating"))
-    monkeypatch.setattr(server_process, "_DYING_SECONDS", LIMIT)
+        hurry(monkeypatch, child_process, lambda: _says(work, b"translating"))
+    monkeypatch.setattr(process, "_DYING_SECONDS", LIMIT)
     system, begun = systems(fault.server)
     expected = whole(system, tmp_path / "whole") if fault.how in _MENDED else None
     met = outcome(system, fault, begun, expected, work)

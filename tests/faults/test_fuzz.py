@@ -147,9 +147,9 @@ def test_no_file_can_hold_code() -> None:
 def test_a_shell_is_started_nowhere_but_where_it_is_documented() -> None:
     """For --transform-decoded-file, --transform, and the filter of the extractor."""
     assert {name: len(found) for name, found in _matches(SHELLS).items()} == {
-        "mosesplug/decoders/line_filter.py": 1,
+        "mosesplug/decoders/processes/line_filter.py": 1,
         "mosesplug/moses_tools/scoring.py": 1,
-        "mosesplug/decoders/lists.py": 1,
+        "mosesplug/decoders/lists/files.py": 1,
     }
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import lmdb
 import pytest
 
-from mosesplug.decoders.process import make_error
+from mosesplug.decoders.processes.run import make_error
 from mosesplug.store import NBestStore
 from mosesplug.store.encoding import encode_value
 from mosesplug.tuning.workdir.lock import lock_directory

@@ -35,7 +35,7 @@ TUNING = (
         "cli.application",
         "cli.run.running",
         "cli.run.tune",
-        "decoders.server",
+        "decoders.servers.server",
         "optimizers.registry",
     ),
     *("tuning.loop", "store.ingest", "cli.inspect.nbest_store", "results.views.maintenance"),

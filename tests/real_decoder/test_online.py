@@ -11,10 +11,14 @@ import pytest
 from formats.weights.files import read_show_weights
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
-from mosesplug.decoders.exactness import change_weights, count_differing_lists, require_exact
 from mosesplug.decoders.moses import MosesDecoder, parse_flags
-from mosesplug.decoders.own_network import explain_unavailable
-from mosesplug.decoders.server import ServerDecoder
+from mosesplug.decoders.servers.exactness import (
+    change_weights,
+    count_differing_lists,
+    require_exact,
+)
+from mosesplug.decoders.servers.own_network import explain_unavailable
+from mosesplug.decoders.servers.server import ServerDecoder
 from tests.real_decoder import inputs
 from tests.real_decoder.programs import FLAGS, NBEST, Programs
 

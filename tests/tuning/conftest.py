@@ -20,7 +20,7 @@ import pytest
 
 from mosesplug.decoders import batch_process, prepare, program
 from mosesplug.decoders.moses import MosesDecoder, parse_flags
-from mosesplug.decoders.process import FinishedProcess, LineCounter, run_command
+from mosesplug.decoders.processes.run import FinishedProcess, LineCounter, run_command
 from mosesplug.events import Event
 from mosesplug.metrics import metric
 from mosesplug.tuning import Configuration, DecodingSettings, OptimizerSettings, warming

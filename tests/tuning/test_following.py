@@ -11,9 +11,9 @@ import pytest
 
 from formats.nbest.block import NBestList
 from formats.nbest.files import read_nbest
-from mosesplug.decoders import following
-from mosesplug.decoders.following import ListFollower, follow_list
-from mosesplug.decoders.lists import pack, read_decoded
+from mosesplug.decoders.lists import following
+from mosesplug.decoders.lists.files import pack, read_decoded
+from mosesplug.decoders.lists.following import ListFollower, follow_list
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
 

@@ -12,7 +12,7 @@ import numpy as np
 from formats.errors import FormatError
 from formats.nbest.block import NBestList
 from formats.nbest.entry import BLANKS
-from mosesplug.decoders.line_filter import LineFilter
+from mosesplug.decoders.processes.line_filter import LineFilter
 from mosesplug.errors import UsageError
 from mosesplug.learning.lists.steps import ListStep
 from mosesplug.settings.programs import check_transform

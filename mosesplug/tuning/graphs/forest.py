@@ -12,7 +12,7 @@ from formats.nbest.files import format_list
 from formats.text import atomic_write, read_lines
 from formats.weights.files import ShowWeights
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
-from mosesplug.decoders.lists import finish_list
+from mosesplug.decoders.lists.files import finish_list
 from mosesplug.decoders.prepare import write_features
 from mosesplug.decoders.protocol import DecodedInput, Decoder, DecodingTask
 from mosesplug.errors import DataError, DecoderError, UsageError

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from formats.moses.ini import MosesIni, read_moses_ini
-from mosesplug.decoders.server_calls import PROBE, ServerLost, format_nbest_lines, post_request
+from mosesplug.decoders.servers.calls import PROBE, ServerLost, format_nbest_lines, post_request
 from mosesplug.extras.phrase_decoder.model import load_model
 from mosesplug.extras.phrase_decoder.model_file import read_features
 from mosesplug.extras.phrase_decoder.serving import TranslationService, make_server

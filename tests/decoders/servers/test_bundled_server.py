@@ -10,9 +10,13 @@ from formats.moses.ini import read_moses_ini
 from formats.weights.files import WeightGroup, read_show_weights
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
-from mosesplug.decoders.exactness import change_weights, count_differing_lists, require_exact
 from mosesplug.decoders.moses import MosesDecoder
-from mosesplug.decoders.server import ServerDecoder
+from mosesplug.decoders.servers.exactness import (
+    change_weights,
+    count_differing_lists,
+    require_exact,
+)
+from mosesplug.decoders.servers.server import ServerDecoder
 from mosesplug.errors import DecoderError
 from mosesplug.extras.phrase_decoder.model_file import read_features, show_weights
 from tests.tuning.bundled import DEMO, write_bundled_decoder, write_demo_config

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from mosesplug.decoders import process
-from mosesplug.decoders.process import (
+from mosesplug.decoders.processes import run
+from mosesplug.decoders.processes.run import (
     LineCounter,
     describe_exit,
     find_executable,
@@ -95,7 +95,7 @@ def test_one_that_is_silent_for_too_long_is_killed_with_all_it_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = "echo loading >&2; sleep 777 & echo $! >pid.new; mv pid.new pid; sleep 778"
-    hurry(monkeypatch, process, (tmp_path / "pid").exists)
+    hurry(monkeypatch, run, (tmp_path / "pid").exists)
     with pytest.raises(DecoderError) as caught:
         run_command(
             ["sh", "-c", script],
@@ -118,10 +118,10 @@ def test_output_to_other_files_counts_as_activity(
     """On a clock that is a second later at each look, so that no machine is too slow for it."""
     seconds = iter(range(1000))
     clock = SimpleNamespace(monotonic=lambda: float(next(seconds)))
-    monkeypatch.setattr(process, "time", clock)
+    monkeypatch.setattr(run, "time", clock)
     (tmp_path / "graphs").mkdir()
     path = tmp_path / "list"
-    patience = process._Patience(10, [tmp_path / "missing", tmp_path / place])
+    patience = run._Patience(10, [tmp_path / "missing", tmp_path / place])
     for turn in range(6):
         if place == "list":
             path.write_text("x" * turn)
@@ -182,7 +182,7 @@ def test_counter_reads_on(tmp_path: Path) -> None:
 GRANDPARENT = """
 import signal, sys
 from pathlib import Path
-from mosesplug.decoders.process import run_command
+from mosesplug.decoders.processes.run import run_command
 def stop(number, frame):
     raise KeyboardInterrupt
 signal.signal(signal.SIGTERM, stop)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from mosesplug.decoders.process import describe_exit, end_group, leash_command, make_error
+from mosesplug.decoders.processes.run import describe_exit, end_group, leash_command, make_error
 from mosesplug.errors import DecoderError
 from mosesplug.scratch import ScratchDirectory
 

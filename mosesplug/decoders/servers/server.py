@@ -26,10 +26,8 @@ from formats.weights.files import format_sparse
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists
 from mosesplug.decoders.kinds import ServerNetwork
 from mosesplug.decoders.moses import MosesDecoder
-from mosesplug.decoders.own_network import explain_unavailable
-from mosesplug.decoders.process import make_error
-from mosesplug.decoders.sentence_tables import SentenceTables, remove_tables
-from mosesplug.decoders.server_calls import (
+from mosesplug.decoders.processes.run import make_error
+from mosesplug.decoders.servers.calls import (
     ServerLost,
     format_nbest_lines,
     format_request_weights,
@@ -37,7 +35,9 @@ from mosesplug.decoders.server_calls import (
     parse_reply,
     translate_request,
 )
-from mosesplug.decoders.server_process import ServerProcess
+from mosesplug.decoders.servers.own_network import explain_unavailable
+from mosesplug.decoders.servers.process import ServerProcess
+from mosesplug.decoders.servers.sentence_tables import SentenceTables, remove_tables
 from mosesplug.errors import DecoderError, UsageError
 
 _CALL_SECONDS, _START_SECONDS = 600.0, 1800.0

@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mosesplug.decoders.own_network import connect_there, wrap_command
-from mosesplug.decoders.process import describe_exit, end_group, leash_command, make_error
-from mosesplug.decoders.server_calls import HOST, PROBE, ServerLost, post_request
+from mosesplug.decoders.processes.run import describe_exit, end_group, leash_command, make_error
+from mosesplug.decoders.servers.calls import HOST, PROBE, ServerLost, post_request
+from mosesplug.decoders.servers.own_network import connect_there, wrap_command
 from mosesplug.errors import DecoderError
 
 _PORTS_TO_TRY = 3

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from mosesplug.decoders import server_process
-from mosesplug.decoders.exactness import (
+from mosesplug.decoders.moses import MosesDecoder, PostEditing
+from mosesplug.decoders.servers import process as server_process
+from mosesplug.decoders.servers.exactness import (
     count_differing_lists,
 )
-from mosesplug.decoders.moses import MosesDecoder, PostEditing
 from mosesplug.errors import DecoderError, UsageError
 from tests.decoders.batches import (
     BATCH,
@@ -330,7 +330,7 @@ import os, sys, time
 from pathlib import Path
 from tests.decoders.batches import WEIGHTS
 from mosesplug.decoders.moses import MosesDecoder
-from mosesplug.decoders.server import ServerDecoder
+from mosesplug.decoders.servers.server import ServerDecoder
 directory, end = Path(sys.argv[1]), sys.argv[2]
 decoder = MosesDecoder(directory / "decoder", ("-pids", str(directory / "pids")))
 online = ServerDecoder(decoder, directory / "moses.ini", directory, 2)

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mosesplug.decoders import leash
+from mosesplug.decoders.processes import leash
 from mosesplug.errors import DecoderError
 
 _GRACE_SECONDS = 5.0

@@ -10,12 +10,12 @@ import pytest
 
 from formats.weights.files import WeightGroup
 from mosesplug.decoders.batch import ModelWeights
-from mosesplug.decoders.exactness import (
+from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.servers.exactness import (
     InexactServerError,
     change_weights,
     require_exact,
 )
-from mosesplug.decoders.moses import MosesDecoder
 from tests.decoders.batches import (
     BATCH,
     OTHERS,

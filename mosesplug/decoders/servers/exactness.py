@@ -19,8 +19,8 @@ from formats.errors import FormatError
 from formats.nbest.block import NBestList
 from formats.weights.files import WeightGroup
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
-from mosesplug.decoders.sentence_tables import SentenceTables, describe_tables
-from mosesplug.decoders.server import ServerDecoder
+from mosesplug.decoders.servers.sentence_tables import SentenceTables, describe_tables
+from mosesplug.decoders.servers.server import ServerDecoder
 from mosesplug.errors import DecoderError
 
 _FACTORS = (0.5, 1.5)

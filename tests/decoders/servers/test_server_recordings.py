@@ -16,8 +16,8 @@ from formats.text import read_lines
 from formats.weights.files import WeightGroup, read_dense
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.moses import MosesDecoder
-from mosesplug.decoders.server import ServerDecoder
-from mosesplug.decoders.server_calls import format_nbest_lines, parse_reply, translate_request
+from mosesplug.decoders.servers.calls import format_nbest_lines, parse_reply, translate_request
+from mosesplug.decoders.servers.server import ServerDecoder
 
 N_SENTENCES, NBEST = 12, 20
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from formats.weights.files import WeightGroup
 from mosesplug.decoders.batch import ModelWeights
-from mosesplug.decoders.server_calls import (
+from mosesplug.decoders.servers.calls import (
     PROBE,
     ServerLost,
     format_nbest_lines,

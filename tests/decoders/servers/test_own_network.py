@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from mosesplug.decoders import own_network, server_process
-from mosesplug.decoders import server as server_module
 from mosesplug.decoders.batch_process import ProcessDecoder
-from mosesplug.decoders.exactness import count_differing_lists
 from mosesplug.decoders.moses import MosesDecoder
-from mosesplug.decoders.server import ServerDecoder
-from mosesplug.decoders.server_process import ServerProcess
+from mosesplug.decoders.servers import own_network
+from mosesplug.decoders.servers import process as server_process
+from mosesplug.decoders.servers import server as server_module
+from mosesplug.decoders.servers.exactness import count_differing_lists
+from mosesplug.decoders.servers.process import ServerProcess
+from mosesplug.decoders.servers.server import ServerDecoder
 from mosesplug.errors import DecoderError, UsageError
 from tests.decoders.batches import OTHERS, WEIGHTS
 from tests.waiting import LIMIT, gone

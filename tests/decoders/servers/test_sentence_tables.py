@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 
 from formats.moses.ini import read_moses_ini
-from mosesplug.decoders.sentence_tables import SentenceTables, describe_tables, remove_tables
+from mosesplug.decoders.servers.sentence_tables import (
+    SentenceTables,
+    describe_tables,
+    remove_tables,
+)
 
 TABLE = (
     b"a ||| x ||| 0.1\n"

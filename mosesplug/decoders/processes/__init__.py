@@ -1,0 +1,1 @@
+"""Child processes: run them to their end, and end them with this one."""

@@ -1,0 +1,1 @@
+"""Translation servers that keep running while weights change."""
