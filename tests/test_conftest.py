@@ -30,13 +30,6 @@ def test_2():
 def test_3(): pass
 """
 
-EXITS = """
-import os
-def test_1(): pass
-def test_2(): os._exit(1)
-def test_3(): pass
-"""
-
 HANGS_DEAF = """
 import signal
 def test_1(): pass
@@ -47,19 +40,18 @@ def test_3(): pass
 """
 
 
-def run_suite(directory: Path, last_file: str, faulthandler_timeout: float) -> tuple[int, str]:
-    """Run four files of passing tests and a last one, with the project's options, in two workers.
+def test_a_hanging_test_fails_and_a_dead_worker_ends_the_run(tmp_path: Path) -> None:
+    """Three files of passing tests, one that hangs, and one whose worker dies, in two workers.
 
     The last file starts when each worker has finished others, which is when a worker that dies is
     the hardest on pytest-xdist.
     """
-    for name in "abcd":
-        (directory / f"test_{name}.py").write_text(PASSES)
-    (directory / "test_e.py").write_text(last_file)
+    for name, text in zip("abcde", [PASSES, PASSES, PASSES, HANGS, HANGS_DEAF], strict=True):
+        (tmp_path / f"test_{name}.py").write_text(text)
     project = ["-c", str(ROOT / "pyproject.toml"), "-p", "tests.conftest", "--dist", "loadfile"]
-    here = ["--rootdir", str(directory), "-o", f"faulthandler_timeout={faulthandler_timeout}"]
+    here = ["--rootdir", str(tmp_path), "-o", "faulthandler_timeout=3"]
     ended = subprocess.run(
-        [sys.executable, "-m", "pytest", "-n", "2", *project, *here, str(directory)],
+        [sys.executable, "-m", "pytest", "-n", "2", *project, *here, str(tmp_path)],
         cwd=ROOT,
         env={name: value for name, value in os.environ.items() if "PYTEST" not in name},
         stdout=subprocess.PIPE,
@@ -68,26 +60,8 @@ def run_suite(directory: Path, last_file: str, faulthandler_timeout: float) -> t
         timeout=LIMIT,
         check=False,
     )
-    return ended.returncode, ended.stdout
-
-
-def test_a_hanging_test_fails_with_all_stacks_and_the_run_continues(tmp_path: Path) -> None:
-    code, output = run_suite(tmp_path, HANGS, 9)
-    assert code == pytest.ExitCode.TESTS_FAILED, output
-    assert "still running after 3 s" in output
-    assert "in wait_in_thread" in output
-    assert "1 failed, 14 passed" in output.splitlines()[-1]
-
-
-@pytest.mark.parametrize(
-    ("last_file", "faulthandler_timeout"),
-    [(EXITS, 1800), (HANGS_DEAF, 3)],
-    ids=["exits", "hangs and takes no signal"],
-)
-def test_a_worker_that_dies_ends_the_run_with_a_red_summary(
-    tmp_path: Path, last_file: str, faulthandler_timeout: float
-) -> None:
-    code, output = run_suite(tmp_path, last_file, faulthandler_timeout)
-    assert code == pytest.ExitCode.TESTS_FAILED, output
-    assert "crashed while running 'test_e.py::test_2'" in output
-    assert " failed" in output.splitlines()[-1]
+    assert ended.returncode == pytest.ExitCode.TESTS_FAILED, ended.stdout
+    assert "still running after 1 s" in ended.stdout
+    assert "in wait_in_thread" in ended.stdout
+    assert "crashed while running 'test_e.py::test_2'" in ended.stdout
+    assert "2 failed, 12 passed" in ended.stdout.splitlines()[-1]
