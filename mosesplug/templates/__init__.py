@@ -1,0 +1,1 @@
+"""Templates: sparse features computed from derivations, as Moses' functions do."""

@@ -1,0 +1,266 @@
+"""Declarations of templates: a TOML file, or the feature functions of a moses.ini.
+
+A table of the file is a template. Its name begins the names of the features; its keys are those of
+Moses' feature functions.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import fspath
+from pathlib import Path
+from typing import Any
+
+from formats.errors import FormatError
+from formats.text import StrPath, open_text, read_bytes
+from mosesplug.errors import UsageError, suggest
+from mosesplug.options import Opt, list_options
+from mosesplug.templates.derivation import Derivation
+from mosesplug.templates.functions import (
+    Counts,
+    Need,
+    PhraseLengthFeature,
+    PhrasePairFeature,
+    PhraseTemplate,
+    ShapeFeature,
+    SourceWordDeletionFeature,
+    TargetBigramFeature,
+    TargetNgramFeature,
+    TargetWordInsertionFeature,
+    Template,
+    WordTranslationFeature,
+)
+
+__all__ = ["FUNCTIONS", "Templates", "read_ini_function", "read_templates"]
+
+FUNCTIONS: Mapping[str, type[Template]] = {
+    cls.__name__: cls
+    for cls in (
+        WordTranslationFeature,
+        TargetWordInsertionFeature,
+        SourceWordDeletionFeature,
+        PhrasePairFeature,
+        PhraseLengthFeature,
+        ShapeFeature,
+        TargetBigramFeature,
+        TargetNgramFeature,
+    )
+}
+"""Templates by the names of Moses' feature functions."""
+
+_FUNCTION = "function"
+_MOST_FREQUENT = Opt(
+    "Keep only the most frequent words of each file",
+    name="most-frequent",
+    kind="integer",
+    minimum=1,
+)
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
+
+
+@dataclass(frozen=True)
+class Templates:
+    """The templates of a declaration.
+
+    Attributes:
+        path: the declaration, for messages.
+    """
+
+    path: str
+    templates: tuple[Template, ...]
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """What lists must carry, beside the texts."""
+        return frozenset().union(*(template.needs for template in self.templates))
+
+    @property
+    def local(self) -> tuple[PhraseTemplate, ...]:
+        """The templates that depend on one phrase pair only."""
+        return tuple(
+            template
+            for template in self.templates
+            if isinstance(template, PhraseTemplate) and template.scope == "phrase"
+        )
+
+    def count(self, derivation: Derivation) -> Counts:
+        """Return the features of a derivation."""
+        counts: Counts = {}
+        for template in self.templates:
+            counts.update(template.count(derivation))
+        return counts
+
+
+def read_templates(path: StrPath) -> Templates:
+    """Read a declaration.
+
+    Raises:
+        UsageError: it is not TOML, or declares an unknown function or key.
+        FormatError: it or a vocabulary cannot be read, or is empty.
+    """
+    name = fspath(path)
+    try:
+        document = tomllib.loads(read_bytes(path).decode(errors="surrogateescape"))
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{name}: not valid TOML: {error}") from error
+    return make_templates(document, name, Path(path).parent)
+
+
+def make_templates(tables: Mapping[str, Any], path: str, folder: Path) -> Templates:
+    """Make the templates of a parsed declaration.
+
+    Args:
+        tables: settings by the names of the templates.
+        path: where they are declared, for messages.
+        folder: what paths of vocabularies are relative to.
+
+    Raises:
+        UsageError, FormatError: as ``read_templates``.
+    """
+    if not tables:
+        raise UsageError(f"{path}: no template is declared. Add one, such as {_example()}")
+    return Templates(
+        path, tuple(_make_template(name, table, path, folder) for name, table in tables.items())
+    )
+
+
+def read_ini_function(line: str, folder: Path) -> Template:
+    """Return the template of a line of the section ``[feature]`` of a moses.ini.
+
+    Args:
+        line: such as ``WordTranslationFeature name=WT simple=1 source-context=0``.
+        folder: what paths are relative to.
+
+    Raises:
+        UsageError: no template computes this function, or its settings.
+        FormatError: a vocabulary cannot be read, or is empty.
+    """
+    function, *arguments = line.split()
+    place = f"[feature] {function}"
+    texts = dict(argument.partition("=")[::2] for argument in arguments)
+    name = texts.pop("name", f"{function}0")
+    for key in ("factor", "input-factor", "output-factor"):
+        if texts.pop(key, "0") != "0":
+            raise UsageError(f"{place}: templates know the factor 0 only, not {key}")
+    texts.pop("unrestricted", None)  # said by having no path
+    known = _list_keys(_find_function(function, place))
+    values = {
+        key: _parse_ini_value(text, known[key]) if key in known else text
+        for key, text in texts.items()
+    }
+    values = {key: value for key, value in values.items() if value != "*"}
+    return _make_template(name, {_FUNCTION: function, **values}, place, folder)
+
+
+def _parse_ini_value(text: str, option: Opt) -> Any:
+    if option.kind == "flag" and text in ("0", "1"):
+        return text == "1"
+    return int(text) if option.kind == "integer" and text.isdigit() else text
+
+
+def _make_template(name: str, table: Any, path: str, folder: Path) -> Template:
+    place = f"{path}: [{name}]"
+    if not isinstance(table, Mapping):
+        raise UsageError(f"{path}: {name} is not a table. Declare a template: {_example()}")
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{place}: the name of a template has letters, digits and hyphens, since its features "
+            "are named NAME_..."
+        )
+    if _FUNCTION not in table:
+        raise UsageError(
+            f"{place}: the key function is missing. Give one of {', '.join(FUNCTIONS)}"
+        )
+    cls = _find_function(table[_FUNCTION], place)
+    known = _list_keys(cls)
+    paths = [key for key, option in known.items() if option.kind == "text"]
+    keys = [*known, *([_MOST_FREQUENT.name] if paths else [])]
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        if key not in (_FUNCTION, *keys):
+            raise UsageError(
+                f"{place}: unknown key {key}; {cls.__name__} has {', '.join(keys)}"
+                f"{suggest(key, keys)}"
+            )
+        if key != _FUNCTION:
+            values[key] = _check_value(known.get(key, _MOST_FREQUENT), value, f"{place} {key}")
+    limit = values.pop(_MOST_FREQUENT.name, None)
+    if limit is not None and not any(key in values for key in paths):
+        raise UsageError(f"{place} {_MOST_FREQUENT.name}: requires {' or '.join(paths)}")
+    for key in paths:
+        if key in values:
+            values[key] = _read_vocabulary(folder / values[key], limit, f"{place} {key}")
+    template = cls(name, **{known[key].path[0]: value for key, value in values.items()})
+    _check_use(template, place)
+    return template
+
+
+def _find_function(function: object, place: str) -> type[Template]:
+    if function not in FUNCTIONS:
+        raise UsageError(
+            f"{place}: unknown function {function}; known: {', '.join(FUNCTIONS)}"
+            f"{suggest(str(function), FUNCTIONS)}"
+        )
+    return FUNCTIONS[str(function)]
+
+
+def _list_keys(cls: type) -> dict[str, Opt]:
+    """Return the settings of a template by their keys."""
+    return {option.name: option for option in list_options(cls)}
+
+
+def _check_value(option: Opt, value: Any, place: str) -> Any:
+    expected = {"flag": bool, "integer": int}.get(option.kind, str)
+    if type(value) is not expected:
+        words = {bool: "true or false", int: "an integer", str: "the name of a file"}
+        raise UsageError(f"{place}: expected {words[expected]}, not {value!r}")
+    if isinstance(value, int) and option.minimum is not None and value < option.minimum:
+        raise UsageError(f"{place}: expected an integer from {option.minimum:g}, not {value}")
+    return value
+
+
+def _check_use(template: Template, place: str) -> None:
+    """Check that a template has features, and that its settings matter."""
+    match template:
+        case WordTranslationFeature() | PhrasePairFeature():
+            has_target = isinstance(template, WordTranslationFeature) and template.target_context
+            has_context = template.source_context or has_target
+            if not (template.simple or has_context):
+                raise UsageError(f"{place}: simple = false leaves no feature without a context")
+            if isinstance(template, PhrasePairFeature):
+                if template.words is not None and not has_context:
+                    raise UsageError(f"{place} path: requires source-context, which it restricts")
+            elif template.window and not has_context:
+                raise UsageError(f"{place} window: requires source-context or target-context")
+        case ShapeFeature():
+            if not (template.of_words or template.of_alignment):
+                raise UsageError(f"{place}: set words or alignment to true")
+
+
+def _read_vocabulary(path: Path, limit: int | None, place: str) -> frozenset[str]:
+    """Return the words of a file, or the most frequent, in order of appearance.
+
+    Raises:
+        FormatError: the file cannot be read, or has no words.
+    """
+    counts: Counter[bytes] = Counter()
+    with open_text(path) as file:
+        for line in file:
+            counts.update(line.split())
+    if not counts:
+        raise FormatError(
+            f"the file has no words, so {place} would make all words OTHER",
+            path=path,
+            remedy="Give a list of words, or a text with most-frequent",
+        )
+    return frozenset(
+        word.decode("utf-8", "surrogateescape") for word, _ in counts.most_common(limit)
+    )
+
+
+def _example() -> str:
+    return '[WT] with function = "WordTranslationFeature"'

@@ -1,0 +1,403 @@
+"""The templates: pure functions from a derivation to counts of features.
+
+Names and counts are those of Moses' feature functions of the same names (``moses/FF``, February
+2025), so that a template and a decoder with that function give the same lists.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Annotated, Literal, NamedTuple
+
+from mosesplug.options import Opt
+from mosesplug.templates.derivation import Derivation, Phrase, PhrasePair, Words
+
+__all__ = [
+    "OTHER",
+    "Context",
+    "Counts",
+    "Need",
+    "PhraseLengthFeature",
+    "PhrasePairFeature",
+    "PhraseTemplate",
+    "Scope",
+    "ShapeFeature",
+    "SourceWordDeletionFeature",
+    "TargetBigramFeature",
+    "TargetNgramFeature",
+    "TargetWordInsertionFeature",
+    "Template",
+    "Vocabulary",
+    "WordTranslationFeature",
+]
+
+Scope = Literal["phrase", "source", "target"]
+"""What a template sees: one phrase pair, also the source sentence, or also other target words."""
+
+Need = Literal["segmentation", "alignment"]
+"""What lists must carry."""
+
+Counts = dict[str, float]
+"""Values of features by name; those that are not 0."""
+
+Vocabulary = frozenset[str] | None
+"""The words that a template tells apart; None for all words."""
+
+OTHER = "OTHER"
+"""Stands for words outside a vocabulary."""
+
+_PUNCTUATION = frozenset("\"'!?¿·()#_,.:;•&@‑/\\0123456789~=".encode())
+"""First bytes of words that ``ignore-punctuation`` ignores; Moses compares bytes, too."""
+
+_BOS, _EOS = "<s>", "</s>"
+
+
+class Context(NamedTuple):
+    """What surrounds a phrase.
+
+    Attributes:
+        source, target: the sentences.
+        begin: position of the first target word of the phrase.
+    """
+
+    source: Words
+    target: Words
+    begin: int
+
+
+@dataclass(frozen=True)
+class Template:
+    """A template with its settings.
+
+    Attributes:
+        name: the beginning of the names of its features, without the underscore.
+    """
+
+    name: str
+
+    @property
+    def scope(self) -> Scope:
+        """What it sees; features of scope ``phrase`` can be folded into a phrase table."""
+        return "target"
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """What lists must carry, beside the texts."""
+        return frozenset()
+
+    def count(self, derivation: Derivation) -> Counts:
+        """Return the features of a derivation."""
+        raise NotImplementedError
+
+    def _collect(self, features: Iterable[str]) -> Counts:
+        counts = Counter(features)
+        return {f"{self.name}_{feature}": float(n) for feature, n in counts.items()}
+
+
+@dataclass(frozen=True)
+class PhraseTemplate(Template):
+    """A template whose features belong to phrases."""
+
+    @property
+    def scope(self) -> Scope:
+        return "phrase"
+
+    def features(self, phrase: Phrase, context: Context) -> Iterator[str]:
+        """Yield the features of a phrase without prefix, one as often as it occurs."""
+        raise NotImplementedError
+
+    def count(self, derivation: Derivation) -> Counts:
+        target, begin = derivation.target, 0
+        features: list[str] = []
+        for phrase in derivation.phrases:
+            features += self.features(phrase, Context(derivation.source, target, begin))
+            begin += len(phrase.pair.target)
+        return self._collect(features)
+
+    def count_pair(self, pair: PhrasePair) -> Counts:
+        """Return the features of a phrase pair, wherever it is.
+
+        Raises:
+            ValueError: they depend on what surrounds it.
+        """
+        if self.scope != "phrase":
+            raise ValueError(f"features of {self.name} depend on what surrounds a phrase")
+        return self._collect(self.features(Phrase(0, pair), Context(pair.source, pair.target, 0)))
+
+
+@dataclass(frozen=True)
+class WordTranslationFeature(PhraseTemplate):
+    """Aligned words: ``WT_haus~house``.
+
+    With contexts, ``WT_das,haus~house`` and ``WT_haus~the,house``. Source contexts are all other
+    words of the source sentence, on their side of the comma, and ``<s>`` for the first word. Target
+    contexts are all earlier words of the hypothesis, or ``<s>`` for the first one; Moses declares
+    them, but refuses to compute them. With vocabularies, other words are ``OTHER``, and contexts
+    are words of the vocabulary only.
+    """
+
+    simple: Annotated[bool, Opt("Features without contexts")] = True
+    source_context: Annotated[bool, Opt("Features with other source words")] = False
+    target_context: Annotated[bool, Opt("Features with earlier target words")] = False
+    ignore_punctuation: Annotated[
+        bool, Opt("Ignore words that begin with punctuation or digits")
+    ] = False
+    window: Annotated[int, Opt("Largest distance of contexts; 0: any", minimum=0)] = 0
+    source_words: Annotated[
+        Vocabulary, Opt("Source words that are told apart", name="source-path")
+    ] = None
+    target_words: Annotated[
+        Vocabulary, Opt("Target words that are told apart", name="target-path")
+    ] = None
+
+    @property
+    def scope(self) -> Scope:
+        if self.target_context:
+            return "target"
+        return "source" if self.source_context else "phrase"
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        return frozenset(("alignment",))
+
+    def features(self, phrase: Phrase, context: Context) -> Iterator[str]:
+        for i, j in phrase.pair.alignment:
+            source, target = phrase.pair.source[i], phrase.pair.target[j]
+            if self._is_ignored(source) or self._is_ignored(target):
+                continue
+            source = _restrict(source, self.source_words)
+            target = _restrict(target, self.target_words)
+            if self.simple:
+                yield f"{source}~{target}"
+            if self.source_context:
+                at = phrase.start + i
+                if at == 0:
+                    yield f"{_BOS},{source}~{target}"
+                for k in self._near(at, 0, len(context.source)):
+                    trigger = context.source[k]
+                    if self._triggers(trigger, self.source_words):
+                        pair = f"{trigger},{source}" if k < at else f"{source},{trigger}"
+                        yield f"{pair}~{target}"
+            if self.target_context:
+                at = context.begin + j
+                if at == 0:
+                    yield f"{source}~{_BOS},{target}"
+                for k in self._near(at, 0, at):
+                    trigger = context.target[k]
+                    if self._triggers(trigger, self.target_words):
+                        yield f"{source}~{trigger},{target}"
+
+    def _near(self, at: int, first: int, last: int) -> Iterator[int]:
+        """Yield the positions of contexts of a word."""
+        if self.window:
+            first, last = max(first, at - self.window), min(last, at + self.window + 1)
+        return (k for k in range(first, last) if k != at)
+
+    def _is_ignored(self, word: str) -> bool:
+        return self.ignore_punctuation and _begins_with_punctuation(word)
+
+    def _triggers(self, word: str, vocabulary: Vocabulary) -> bool:
+        return not self._is_ignored(word) and (vocabulary is None or word in vocabulary)
+
+
+@dataclass(frozen=True)
+class TargetWordInsertionFeature(PhraseTemplate):
+    """Target words without alignment: ``TWI_of``.
+
+    It is ``TWI_OTHER`` outside the vocabulary.
+    """
+
+    words: Annotated[Vocabulary, Opt("Words that are told apart", name="path")] = None
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        return frozenset(("alignment",))
+
+    def features(self, phrase: Phrase, context: Context) -> Iterator[str]:
+        aligned = {j for _, j in phrase.pair.alignment}
+        return _unaligned(phrase.pair, phrase.pair.target, aligned, self.words)
+
+
+@dataclass(frozen=True)
+class SourceWordDeletionFeature(PhraseTemplate):
+    """Source words without alignment: ``SWD_es``.
+
+    It is ``SWD_OTHER`` outside the vocabulary.
+    """
+
+    words: Annotated[Vocabulary, Opt("Words that are told apart", name="path")] = None
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        return frozenset(("alignment",))
+
+    def features(self, phrase: Phrase, context: Context) -> Iterator[str]:
+        aligned = {i for i, _ in phrase.pair.alignment}
+        return _unaligned(phrase.pair, phrase.pair.source, aligned, self.words)
+
+
+@dataclass(frozen=True)
+class PhrasePairFeature(PhraseTemplate):
+    """Phrase pairs: ``PP_das~haus~~the~house``.
+
+    With contexts, ``PP_alte~das~haus~~the~house``. Contexts are all words of the source sentence,
+    the phrase's own included, or those of the vocabulary. A tilde in a phrase is ``<TILDE>``.
+    """
+
+    simple: Annotated[bool, Opt("Features without contexts")] = True
+    source_context: Annotated[bool, Opt("Features with a word of the source sentence")] = False
+    ignore_punctuation: Annotated[
+        bool, Opt("Ignore contexts that begin with punctuation or digits")
+    ] = False
+    words: Annotated[Vocabulary, Opt("Words that are contexts", name="path")] = None
+
+    @property
+    def scope(self) -> Scope:
+        return "source" if self.source_context else "phrase"
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        return frozenset(("segmentation",))
+
+    def features(self, phrase: Phrase, context: Context) -> Iterator[str]:
+        pair = f"{_join(phrase.pair.source)}~~{_join(phrase.pair.target)}"
+        if self.simple:
+            yield pair
+        if self.source_context:
+            for word in context.source:
+                is_ignored = self.ignore_punctuation and _begins_with_punctuation(word)
+                if not is_ignored and (self.words is None or word in self.words):
+                    yield f"{word}~{pair}"
+
+
+@dataclass(frozen=True)
+class PhraseLengthFeature(PhraseTemplate):
+    """Numbers of words of phrases: ``PL_s2``, ``PL_t1``, ``PL_2,1``."""
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        return frozenset(("segmentation",))
+
+    def features(self, phrase: Phrase, context: Context) -> Iterator[str]:
+        source, target = len(phrase.pair.source), len(phrase.pair.target)
+        yield from (f"s{source}", f"t{target}", f"{source},{target}")
+
+
+@dataclass(frozen=True)
+class ShapeFeature(PhraseTemplate):
+    """Shapes of phrase pairs; Moses has no such function.
+
+    Of its words, ``SH_A9~~a9``: a word is ``9`` if it has a digit, ``.`` without letters,
+    ``A`` with an upper-case first letter, else ``a``; equal neighbors are written once. (Chiang et
+    al. 2008 bin rules in this way by terminals and nonterminals.) Of its alignment,
+    ``SH_2,1:0-0,1-0``: numbers of words and aligned positions, as in an alignment template
+    (Och & Ney 2004).
+    """
+
+    of_words: Annotated[bool, Opt("Kinds of the words", name="words")] = True
+    of_alignment: Annotated[bool, Opt("Lengths and alignment points", name="alignment")] = False
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        return frozenset(("segmentation", "alignment") if self.of_alignment else ("segmentation",))
+
+    def features(self, phrase: Phrase, context: Context) -> Iterator[str]:
+        source, target, alignment = phrase.pair.source, phrase.pair.target, phrase.pair.alignment
+        if self.of_words:
+            yield f"{_shape(source)}~~{_shape(target)}"
+        if self.of_alignment:
+            points = ",".join(f"{i}-{j}" for i, j in alignment)
+            yield f"{len(source)},{len(target)}:{points}"
+
+
+@dataclass(frozen=True)
+class TargetBigramFeature(Template):
+    """Pairs of target words: ``TB_<s>:the``, ``TB_the:house``, ``TB_house:</s>``.
+
+    With a vocabulary, pairs with other words are no features.
+    """
+
+    words: Annotated[Vocabulary, Opt("Words of the bigrams", name="path")] = None
+
+    def count(self, derivation: Derivation) -> Counts:
+        words = (_BOS, *derivation.target, _EOS)
+        return self._collect(
+            f"{first}:{second}"
+            for first, second in pairwise(words)
+            if all(word in (_BOS, _EOS) or _is_known(word, self.words) for word in (first, second))
+        )
+
+
+@dataclass(frozen=True)
+class TargetNgramFeature(Template):
+    """n-grams of target words: ``TN_the``, ``TN_<s>:the``, ``TN_old:house:</s>``.
+
+    With a vocabulary, n-grams with other words are no features. An n-gram with ``</s>`` that would
+    begin before the first word is ``</s>`` alone, as Moses has it. From n = 4 on, Moses forgets
+    n-grams at the beginning of a sentence whose first phrase is shorter than n - 2 words; the
+    template has all of them.
+    """
+
+    n: Annotated[int, Opt("Length of the n-grams", minimum=1)] = 3
+    lower_ngrams: Annotated[bool, Opt("Shorter n-grams, too")] = True
+    words: Annotated[Vocabulary, Opt("Words of the n-grams", name="file")] = None
+
+    def count(self, derivation: Derivation) -> Counts:
+        return self._collect(self._ngrams(derivation.target))
+
+    def _ngrams(self, target: Words) -> Iterator[str]:
+        padded = (_BOS, *target)
+        for n in range(1 if self.lower_ngrams else self.n, self.n + 1):
+            for end in range(max(n, 2), len(padded) + 1):
+                yield from self._join_known(padded[end - n : end])
+            if n > 1 and target:
+                last = target[len(target) - n + 1 :] if len(target) >= n - 1 else ()
+                yield from self._join_known((*last, _EOS))
+
+    def _join_known(self, words: Sequence[str]) -> Iterator[str]:
+        if all(word in (_BOS, _EOS) or _is_known(word, self.words) for word in words):
+            yield ":".join(words)
+
+
+def _restrict(word: str, vocabulary: Vocabulary) -> str:
+    return word if vocabulary is None or word in vocabulary else OTHER
+
+
+def _is_known(word: str, vocabulary: Vocabulary) -> bool:
+    return vocabulary is None or word in vocabulary
+
+
+def _begins_with_punctuation(word: str) -> bool:
+    return word.encode("utf-8", "surrogateescape")[0] in _PUNCTUATION
+
+
+def _unaligned(
+    pair: PhrasePair, words: Words, aligned: set[int], vocabulary: Vocabulary
+) -> Iterator[str]:
+    """Yield words without alignment; none of an unknown word, which has no points."""
+    if len(pair.source) == len(pair.target) == 1 and not pair.alignment:
+        return
+    for position, word in enumerate(words):
+        if position not in aligned and word not in (_BOS, _EOS):
+            yield _restrict(word, vocabulary)
+
+
+def _join(words: Words) -> str:
+    return "~".join(word.replace("~", "<TILDE>") for word in words)
+
+
+def _shape(words: Words) -> str:
+    shape = ""
+    for word in words:
+        if any(character.isdigit() for character in word):
+            kind = "9"
+        elif not any(character.isalpha() for character in word):
+            kind = "."
+        else:
+            kind = "A" if word[0].isupper() else "a"
+        if not shape.endswith(kind):
+            shape += kind
+    return shape
