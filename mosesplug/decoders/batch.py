@@ -17,7 +17,7 @@ from formats.errors import FormatError
 from formats.nbest.block import NBestList, parse_block
 from formats.nbest.entry import Layout, Place
 from formats.weights.files import WeightGroup, format_weight
-from mosesplug.decoders.lists.layout import arrange_groups, choose_layout
+from mosesplug.decoders.layout import arrange_groups, choose_layout
 from mosesplug.errors import DecoderError
 
 

@@ -13,13 +13,13 @@ from formats.nbest.block import NBestList
 from formats.text import read_bytes, read_lines
 from formats.weights.files import ShowWeights, format_sparse
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists
-from mosesplug.decoders.command import DecoderCommand, format_decoder_weights
-from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.command import CommandTemplate, format_decoder_weights
+from mosesplug.decoders.moses import MosesCommands
 from mosesplug.decoders.processes.run import FinishedProcess, make_error, run_command
 from mosesplug.decoders.protocol import WEIGHT_FILES, BatchTask, ignore_command
 from mosesplug.errors import DecoderError
 
-Program = TypeVar("Program", MosesDecoder, DecoderCommand)
+Program = TypeVar("Program", MosesCommands, CommandTemplate)
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class _FileDecoder(BatchDecoder, Generic[Program]):
 
 
 @dataclass(frozen=True)
-class ProcessDecoder(_FileDecoder[MosesDecoder]):
+class ProcessDecoder(_FileDecoder[MosesCommands]):
     """A ``BatchDecoder`` that runs Moses or a program like it."""
 
     def _command(self, source: Path, nbest: Path, weights: ModelWeights) -> tuple[str, ...]:
@@ -139,7 +139,7 @@ class ProcessDecoder(_FileDecoder[MosesDecoder]):
 
 
 @dataclass(frozen=True)
-class CommandProcess(_FileDecoder[DecoderCommand]):
+class CommandProcess(_FileDecoder[CommandTemplate]):
     """A ``BatchDecoder`` that runs a decoder that is a command."""
 
     any_layout = True

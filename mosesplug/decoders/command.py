@@ -15,9 +15,8 @@ from typing import get_args
 
 from formats.weights.files import format_weight
 from formats.weights.json_file import format_json_weights
-from mosesplug.decoders.batch import BatchDecoder, ModelWeights
+from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.kinds import WeightsFormat
-from mosesplug.decoders.protocol import BatchTask, Decoder, DecodingTask, Description
 from mosesplug.errors import UsageError
 
 PLACEHOLDERS: Mapping[str, str] = {
@@ -34,8 +33,8 @@ _PLACEHOLDER = re.compile(r"\{([A-Za-z][A-Za-z_-]*)\}")
 
 
 @dataclass(frozen=True)
-class DecoderCommand(Description):
-    """A decoder that is called with files.
+class CommandTemplate:
+    """The command line of a decoder that is called with files.
 
     Attributes:
         words: the program, and arguments with placeholders.
@@ -48,34 +47,6 @@ class DecoderCommand(Description):
     directory: Path = field(default_factory=Path.cwd)
     weights_format: WeightsFormat = "dense"
     timeout: float | None = None
-
-    no_server = (
-        "--decode-command is run for each mini-batch and cannot be a server: leave out"
-        " --online-decoder"
-    )
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """The words after the program."""
-        return self.words[1:]
-
-    @property
-    def input_type(self) -> int | None:
-        """None: the input is text."""
-        return None
-
-    def open(self, task: DecodingTask) -> Decoder:
-        """Return the decoder of a run, with the features of the file of weights."""
-        from mosesplug.decoders.prepare import read_features
-        from mosesplug.decoders.program import CommandDecoder
-
-        return CommandDecoder(read_features(task, self.weights_format), task, self)
-
-    def open_batches(self, task: BatchTask) -> BatchDecoder:
-        """Return a decoder that runs the command for each mini-batch."""
-        from mosesplug.decoders.batch_process import CommandProcess
-
-        return CommandProcess.of(self, task)
 
     @property
     def takes_input(self) -> bool:

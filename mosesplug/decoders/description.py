@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
-from mosesplug.decoders.command import DecoderCommand
+from mosesplug.decoders.command import CommandTemplate
 from mosesplug.decoders.kinds import WeightsFormat
-from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.moses import MosesCommands
 from mosesplug.decoders.protocol import (
     BatchTask,
     DecodedInput,
@@ -21,13 +21,88 @@ from mosesplug.decoders.protocol import (
     DecodingTask,
     Description,
 )
+from mosesplug.decoders.wrappers import Queue
 from mosesplug.errors import UsageError
+
+if TYPE_CHECKING:
+    from mosesplug.decoders.plugin import PluginDecoder
 
 ASK = "ask:"
 """Value of the setting ``decoder`` that selects an ``OutsideDecoder``."""
 
 PLUGIN = "plugin:"
 """Prefix of the setting ``decoder`` that selects a ``NamedDecoder``."""
+
+
+@dataclass(frozen=True)
+class MosesDecoder(MosesCommands, Description):
+    """Moses, or a program that is called as Moses is."""
+
+    weights_format: ClassVar[WeightsFormat] = "moses"
+    capabilities = frozenset({"decoding", "forced decoding", "domains"})
+    # Its command line has the weights, and it announces its features.
+    reads_weight_file = False
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The program and its flags."""
+        return (str(self.program), *self.flags)
+
+    @property
+    def wrappers(self) -> tuple[str, ...]:
+        """Options whose wrappers split the input, and do not join search graphs."""
+        wrappers = {"--jobs": self.queue, "--multi-moses": self.several}
+        return tuple(option for option, wrapper in wrappers.items() if wrapper is not None)
+
+    @property
+    def work_queue(self) -> Queue | None:
+        """The queue that runs helper programs, or None for this machine."""
+        return self.queue
+
+    def open(self, task: DecodingTask) -> Decoder:
+        """Ask the program for its features, and return the decoder of a run."""
+        from mosesplug.decoders.program import open_program
+
+        return open_program(self, task)
+
+    def open_batches(self, task: BatchTask) -> BatchDecoder:
+        """Return a decoder that runs the program for each mini-batch."""
+        from mosesplug.decoders.batch_process import ProcessDecoder
+
+        return ProcessDecoder.of(self, task)
+
+
+@dataclass(frozen=True)
+class DecoderCommand(CommandTemplate, Description):
+    """A decoder that is a command with files."""
+
+    no_server = (
+        "--decode-command is run for each mini-batch and cannot be a server: leave out"
+        " --online-decoder"
+    )
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The words after the program."""
+        return self.words[1:]
+
+    @property
+    def input_type(self) -> int | None:
+        """None: the input is text."""
+        return None
+
+    def open(self, task: DecodingTask) -> Decoder:
+        """Return the decoder of a run, with the features of the file of weights."""
+        from mosesplug.decoders.prepare import read_features
+        from mosesplug.decoders.program import CommandDecoder
+
+        return CommandDecoder(read_features(task, self.weights_format), task, self)
+
+    def open_batches(self, task: BatchTask) -> BatchDecoder:
+        """Return a decoder that runs the command for each mini-batch."""
+        from mosesplug.decoders.batch_process import CommandProcess
+
+        return CommandProcess.of(self, task)
 
 
 @dataclass(frozen=True)
@@ -112,7 +187,11 @@ class NamedDecoder(Description):
     @property
     def words(self) -> tuple[str, ...]:
         """How the settings and the files of a run name it."""
-        return (f"{PLUGIN}{self.name}{':' if self.argument else ''}{self.argument}",)
+        return (self._label,)
+
+    @property
+    def _label(self) -> str:
+        return f"{PLUGIN}{self.name}{':' if self.argument else ''}{self.argument}"
 
     @classmethod
     def parse(cls, text: str) -> NamedDecoder:
@@ -127,17 +206,22 @@ class NamedDecoder(Description):
             UsageError: there is no such plug-in, or it cannot use its argument.
             DecoderError: it failed.
         """
-        from mosesplug.decoders.plugin import PluginRunDecoder, open_plugin
+        from mosesplug.decoders.plugin import PluginRunDecoder
         from mosesplug.decoders.prepare import read_features
 
         features = read_features(task, self.weights_format)
-        return PluginRunDecoder(features, task, self, open_plugin(self))
+        return PluginRunDecoder(features, task, self._label, self._open(), self.open_batches)
 
     def open_batches(self, task: BatchTask) -> BatchDecoder:
         """Open the plug-in for mini-batches."""
-        from mosesplug.decoders.plugin import PluginBatches, open_plugin
+        from mosesplug.decoders.plugin import PluginBatches
 
-        return PluginBatches(self, open_plugin(self), task.nbest)
+        return PluginBatches(self._label, self._open(), task.nbest)
+
+    def _open(self) -> PluginDecoder:
+        from mosesplug.decoders.plugin import open_plugin
+
+        return open_plugin(self.name, self.argument, self._label)
 
 
 DecoderDescription = MosesDecoder | DecodedGraphs | DecoderCommand | OutsideDecoder | NamedDecoder

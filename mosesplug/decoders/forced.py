@@ -14,7 +14,7 @@ from formats.errors import FormatError
 from formats.moses.ini import MosesIni, read_moses_ini
 from formats.text import atomic_write, open_text, write_atomic
 from mosesplug.decoders.lists.files import merge_samples, pack
-from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.moses import MosesCommands
 from mosesplug.decoders.processes.run import FinishedProcess, make_error
 from mosesplug.decoders.protocol import DecodingTask
 from mosesplug.errors import DecoderError
@@ -29,7 +29,7 @@ _UNREACHABLE = b"</s>"
 
 def add_forced_derivations(
     run: Callable[[tuple[str, ...], str], FinishedProcess],
-    program: MosesDecoder,
+    program: MosesCommands,
     task: DecodingTask,
     iteration: int,
     *,
@@ -41,7 +41,7 @@ def add_forced_derivations(
     Args:
         run: runs a command whose files are called ``runN.NAME...``.
         task: of the decoding without constraints, with the references.
-        weights, sparse_weights: as for ``MosesDecoder.nbest``.
+        weights, sparse_weights: as for ``MosesCommands.nbest``.
 
     Raises:
         DecoderError: the decoder failed, or does not know Moses' constraints.

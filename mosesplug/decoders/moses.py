@@ -10,12 +10,9 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 from formats.moses.decoder_flags import flag_name
-from mosesplug.decoders.batch import BatchDecoder
-from mosesplug.decoders.kinds import WeightsFormat
-from mosesplug.decoders.protocol import BatchTask, Decoder, DecodingTask, Description
+from mosesplug.decoders.wrappers import PostEditing, Queue
 from mosesplug.errors import UsageError
 
 _MODEL_FLAGS = (
@@ -34,60 +31,7 @@ _OWN_FLAGS = {
 
 
 @dataclass(frozen=True)
-class Queue:
-    """Decode in parallel through ``moses-parallel.pl`` and Grid Engine.
-
-    Attributes:
-        command: path of ``moses-parallel.pl``.
-        jobs: number of parts into which the input is cut.
-        flags: parameters for ``qsub``, one string.
-        old_sge: Grid Engine older than 6.0.
-        cache: directory on the nodes' local disks into which the model is copied, or None.
-        wrapper: path of ``qsub-wrapper.pl``, for other commands than decoding; None runs them on
-            this machine.
-    """
-
-    command: Path
-    jobs: int
-    flags: str = "-hard"
-    old_sge: bool = False
-    cache: str | None = None
-    wrapper: Path | None = None
-
-    def make_submission(
-        self, wrapper: Path, command: Sequence[str], stdout: Path, stderr: Path
-    ) -> tuple[str, ...]:
-        """Return the command that submits ``command`` by ``wrapper`` and waits for it."""
-        old = ("-old-sge",) if self.old_sge else ()
-        return (
-            str(wrapper),
-            *old,
-            f"-command={shlex.join(command)}",
-            f"-queue-parameter={self.flags}",
-            f"-stdout={stdout}",
-            f"-stderr={stderr}",
-        )
-
-
-@dataclass(frozen=True)
-class PostEditing:
-    """Decode with simulated post-editing, through ``moses_sim_pe.py``.
-
-    Attributes:
-        command: path of ``moses_sim_pe.py``.
-        reference: the first reference.
-        alignment: word alignment of input and reference.
-        scratch: directory for temporary files.
-    """
-
-    command: Path
-    reference: Path
-    alignment: Path
-    scratch: Path
-
-
-@dataclass(frozen=True)
-class MosesDecoder(Description):
+class MosesCommands:
     """Command lines of a decoder; each names the configuration of the model.
 
     Attributes:
@@ -109,41 +53,6 @@ class MosesDecoder(Description):
     several: Path | None = None
     post_editing: PostEditing | None = None
     timeout: float | None = None
-
-    weights_format: ClassVar[WeightsFormat] = "moses"
-    capabilities = frozenset({"decoding", "forced decoding", "domains"})
-    # Its command line has the weights, and it announces its features.
-    reads_weight_file = False
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """The program and its flags."""
-        return (str(self.program), *self.flags)
-
-    @property
-    def wrappers(self) -> tuple[str, ...]:
-        """Options whose wrappers split the input, and do not join search graphs."""
-        wrappers = {"--jobs": self.queue, "--multi-moses": self.several}
-        return tuple(option for option, wrapper in wrappers.items() if wrapper is not None)
-
-    @property
-    def work_queue(self) -> Queue | None:
-        """The queue that runs helper programs, or None for this machine."""
-        return self.queue
-
-    # Command lines are made without what runs them: settings and help name decoders, too.
-
-    def open(self, task: DecodingTask) -> Decoder:
-        """Ask the program for its features, and return the decoder of a run."""
-        from mosesplug.decoders.program import open_program
-
-        return open_program(self, task)
-
-    def open_batches(self, task: BatchTask) -> BatchDecoder:
-        """Return a decoder that runs the program for each mini-batch."""
-        from mosesplug.decoders.batch_process import ProcessDecoder
-
-        return ProcessDecoder.of(self, task)
 
     def show_weights(self, config: Path) -> tuple[str, ...]:
         """Return the command that prints features and weights."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -17,10 +16,10 @@ from formats.nbest.block import NBestList
 from formats.nbest.entry import NBestEntry, format_entry
 from formats.text import atomic_write, read_lines, write_atomic
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists
-from mosesplug.decoders.description import NamedDecoder
 from mosesplug.decoders.lists.files import finish_list
 from mosesplug.decoders.protocol import (
     BatchRecipe,
+    BatchTask,
     DecodedInput,
     Decoder,
     DecodingTask,
@@ -98,25 +97,30 @@ def find_decoder_plugin(name: str) -> DecoderPlugin:
     return plugin
 
 
-def open_plugin(named: NamedDecoder) -> PluginDecoder:
+def open_plugin(name: str, argument: str, label: str) -> PluginDecoder:
     """Return the open decoder of a plug-in. The caller closes it.
+
+    Args:
+        name: the name that it is registered under.
+        argument: what it is opened with.
+        label: what messages call it.
 
     Raises:
         UsageError: there is no such plug-in, or it cannot use its argument.
         DecoderError: it failed.
     """
-    plugin = find_decoder_plugin(named.name)
+    plugin = find_decoder_plugin(name)
     try:
-        return plugin.open(named.argument)
+        return plugin.open(argument)
     except MosesplugError:
         raise
     except Exception as error:
-        raise _failure(named, error) from error
+        raise _failure(label, error) from error
 
 
 def decode_entries(
     decoder: PluginDecoder,
-    named: NamedDecoder,
+    label: str,
     sentences: Sequence[bytes],
     weights: ModelWeights,
     nbest: int,
@@ -137,17 +141,17 @@ def decode_entries(
     except MosesplugError:
         raise
     except Exception as error:
-        raise _failure(named, error) from error
+        raise _failure(label, error) from error
     if done != len(sentences):
         raise DecoderError(
-            f"the decoder {named.words[0]} returned {done} n-best lists for {len(sentences)}"
+            f"the decoder {label} returned {done} n-best lists for {len(sentences)}"
             " sentences. Report it to the author of the plug-in"
         )
 
 
-def _failure(named: NamedDecoder, error: Exception) -> DecoderError:
+def _failure(label: str, error: Exception) -> DecoderError:
     why = " ".join(f"{type(error).__name__}: {error}".split())
-    return DecoderError(f"the decoder {named.words[0]} failed: {why}")
+    return DecoderError(f"the decoder {label} failed: {why}")
 
 
 def _entry(sentence: int, hypothesis: Hypothesis, weights: ModelWeights) -> NBestEntry:
@@ -190,12 +194,12 @@ class PluginBatches(BatchDecoder):
     """A ``BatchDecoder`` of a plug-in.
 
     Attributes:
-        named_decoder: how the settings name it.
+        label: what messages call it.
         decoder: the open decoder, which ``close`` closes.
         nbest: length of the n-best lists.
     """
 
-    named_decoder: NamedDecoder
+    label: str
     decoder: PluginDecoder
     nbest: int
 
@@ -204,13 +208,11 @@ class PluginBatches(BatchDecoder):
     ) -> list[NBestList]:
         """Decode sentences, as ``BatchDecoder.decode``."""
         texts = [text for _, text in sentences]
-        lists = decode_entries(self.decoder, self.named_decoder, texts, weights, self.nbest)
+        lists = decode_entries(self.decoder, self.label, texts, weights, self.nbest)
         entries = (entry for entries in lists for entry in entries)
-        lines = b"".join(_format_entries(self.named_decoder, entries))
+        lines = b"".join(_format_entries(self.label, entries))
         numbers = [number for number, _ in sentences]
-        return parse_lists(
-            lines, numbers, weights.columns, self.named_decoder.words[0], any_layout=True
-        )
+        return parse_lists(lines, numbers, weights.columns, self.label, any_layout=True)
 
     def close(self) -> None:
         """Close the decoder."""
@@ -223,18 +225,20 @@ class PluginRunDecoder(Decoder):
 
     Attributes:
         task: what it decodes.
-        named_decoder: how the settings name it.
+        label: how the settings name it: name and argument of the plug-in.
         plugin: the open decoder.
+        open_batches: opens the plug-in once more, for mini-batches.
     """
 
     task: DecodingTask
-    named_decoder: NamedDecoder
+    label: str
     plugin: PluginDecoder
+    open_batches: Callable[[BatchTask], BatchDecoder]
 
     @property
     def version(self) -> str:
         """Name and argument of the plug-in, which determine the hypotheses."""
-        return self.named_decoder.words[0]
+        return self.label
 
     def nbest_lists(self, iteration: int, weights: ModelWeights) -> DecodedInput:
         """Decode the input, and keep the lists as ``runN.bestK.out.gz``.
@@ -253,23 +257,16 @@ class PluginRunDecoder(Decoder):
         err = files.run(iteration, "decoder.err")
         write_atomic(err, b"")
         packed = finish_list(self.task, iteration)
-        return DecodedInput(packed, self.named_decoder.words, out, err, clock.seconds())
+        return DecodedInput(packed, (self.label,), out, err, clock.seconds())
 
     def search_graphs(self, iteration: int, weights: ModelWeights) -> DecodedInput:
         """Raise ``UsageError``: a plug-in returns n-best lists only."""
-        raise UsageError(f"{self.named_decoder.words[0]} returns n-best lists, no search graphs")
+        raise UsageError(f"{self.label} returns n-best lists, no search graphs")
 
-    def serve(
-        self, sentences: Sequence[bytes], weights: ModelWeights
-    ) -> AbstractContextManager[BatchDecoder]:
-        """Return a decoder of mini-batches that the end of the block closes."""
-        del sentences, weights
-        return self._batches.make("batch", lambda text: None)
-
-    def recipe(self, served: BatchDecoder, workers: int) -> BatchRecipe:
-        """Return how each shard or worker makes its own decoder."""
-        del served, workers
-        return self._batches
+    @property
+    def batches(self) -> BatchRecipe:
+        """Each shard or worker opens its own decoder."""
+        return BatchRecipe(self.open_batches, self.task.batches)
 
     def close(self) -> None:
         """Close the plug-in."""
@@ -281,20 +278,16 @@ class PluginRunDecoder(Decoder):
         """Yield the lines of the n-best list; add each 1-best to ``translations``."""
         task, clock = self.task, Clock()
         lists = decode_entries(
-            self.plugin, self.named_decoder, read_lines(task.source), weights, task.nbest
+            self.plugin, self.label, read_lines(task.source), weights, task.nbest
         )
         for done, entries in enumerate(lists, start=1):
             translations.append(entries[0].text if entries else b"")
-            yield from _format_entries(self.named_decoder, entries)
+            yield from _format_entries(self.label, entries)
             task.watch(DecodingProgress(iteration, done, task.n_sentences, clock.seconds()))
 
-    @property
-    def _batches(self) -> BatchRecipe:
-        return BatchRecipe(self.named_decoder, self.task.batches)
 
-
-def _format_entries(named: NamedDecoder, entries: Iterable[NBestEntry]) -> list[bytes]:
+def _format_entries(label: str, entries: Iterable[NBestEntry]) -> list[bytes]:
     try:
         return [format_entry(entry, digits=EXACT_DIGITS) for entry in entries]
     except FormatError as error:
-        raise DecoderError(f"the decoder {named.words[0]} failed: {error}") from error
+        raise DecoderError(f"the decoder {label} failed: {error}") from error

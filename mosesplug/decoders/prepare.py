@@ -17,10 +17,11 @@ from formats.weights.files import ShowWeights, format_show_weights, read_show_we
 from mosesplug.decoders import caches
 from mosesplug.decoders.forced import CONSTRAINTS, prepare_forced
 from mosesplug.decoders.kinds import ModelFilter, WeightsFormat
-from mosesplug.decoders.moses import MosesDecoder, Queue
+from mosesplug.decoders.moses import MosesCommands
 from mosesplug.decoders.processes.run import MESSAGES, make_error, run_command
 from mosesplug.decoders.protocol import DecodingTask
 from mosesplug.decoders.run_files import RunFiles
+from mosesplug.decoders.wrappers import Queue
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.events import CommandStarted, Note, PhaseStarted, Watcher
 
@@ -56,7 +57,7 @@ def prepare_config(
     return config
 
 
-def announce_features(decoder: MosesDecoder, task: DecodingTask) -> ShowWeights:
+def announce_features(decoder: MosesCommands, task: DecodingTask) -> ShowWeights:
     """Return the announced features and weights, cached in ``features.list``.
 
     Raises:
@@ -97,7 +98,7 @@ def announce_features(decoder: MosesDecoder, task: DecodingTask) -> ShowWeights:
     return show
 
 
-def require_constraints(decoder: MosesDecoder, task: DecodingTask) -> None:
+def require_constraints(decoder: MosesCommands, task: DecodingTask) -> None:
     """Check that the decoder has the feature function of forced decoding.
 
     Moses creates feature functions before it answers ``-show-weights``, and loads them afterwards.
@@ -205,7 +206,7 @@ def _filter_tables(
 
 
 def _show_weights(
-    decoder: MosesDecoder, command: tuple[str, ...], answer: Path, task: DecodingTask
+    decoder: MosesCommands, command: tuple[str, ...], answer: Path, task: DecodingTask
 ) -> None:
     _execute(command, answer, "decoder", task.files, task.watch, decoder.queue, decoder.timeout)
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from formats.weights.files import ShowWeights, weight_overwrite
 from mosesplug.decoders.batch import BatchDecoder, DecoderRecipe, ModelWeights
-from mosesplug.decoders.batch_process import ProcessDecoder
-from mosesplug.decoders.command import DecoderCommand
+from mosesplug.decoders.batch_process import CommandProcess, ProcessDecoder
+from mosesplug.decoders.command import CommandTemplate
 from mosesplug.decoders.forced import add_forced_derivations
 from mosesplug.decoders.lists.files import (
     check_written,
@@ -22,7 +22,7 @@ from mosesplug.decoders.lists.files import (
     pack,
 )
 from mosesplug.decoders.lists.following import ListFollower
-from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.moses import MosesCommands
 from mosesplug.decoders.prepare import (
     announce_features,
     explain_lost_models,
@@ -46,7 +46,7 @@ _COMPARED = 10
 _COMPARING = "compared"
 
 
-def open_program(program: MosesDecoder, task: DecodingTask) -> ProgramDecoder:
+def open_program(program: MosesCommands, task: DecodingTask) -> ProgramDecoder:
     """Ask a program for its features, and return the decoder of a run.
 
     Raises:
@@ -70,7 +70,7 @@ class ProgramDecoder(Decoder):
     """
 
     task: DecodingTask
-    program: MosesDecoder
+    program: MosesCommands
 
     @property
     def is_program(self) -> bool:
@@ -184,7 +184,7 @@ class ProgramDecoder(Decoder):
     def recipe(self, served: BatchDecoder, workers: int) -> DecoderRecipe:
         """Return how to make more decoders of mini-batches. Each loads the model."""
         del workers
-        return served.own_recipe() or BatchRecipe(self.program, self.task.batches)
+        return served.own_recipe() or self.batches
 
     def _overwrite(self, iteration: int, weights: ModelWeights) -> str | None:
         if iteration == 1 and self.task.keeps_first_weights:
@@ -216,6 +216,11 @@ class ProgramDecoder(Decoder):
                 prefix=prefix,
                 signs=(files.nbest(iteration), files.graphs),
             )
+
+    @property
+    def batches(self) -> BatchRecipe:
+        """The program is started for each mini-batch."""
+        return BatchRecipe(partial(ProcessDecoder.of, self.program), self.task.batches)
 
     def _process(self, prefix: str) -> ProcessDecoder:
         batches = replace(self.task.batches, prefix=prefix, executing=self.task.report_command)
@@ -273,7 +278,7 @@ class CommandDecoder(Decoder):
     """
 
     task: DecodingTask
-    command: DecoderCommand
+    command: CommandTemplate
 
     no_graphs = "--decode-command writes n-best lists, no search graphs"
 
@@ -318,21 +323,10 @@ class CommandDecoder(Decoder):
             packed, command, finished.stdout, finished.stderr, finished.seconds, lists=lists
         )
 
-    def serve(
-        self, sentences: Sequence[bytes], weights: ModelWeights
-    ) -> AbstractContextManager[BatchDecoder]:
-        """Return a decoder that runs the command for each mini-batch."""
-        del sentences, weights
-        return nullcontext(self._batches.make("batch", lambda text: None))
-
-    def recipe(self, served: BatchDecoder, workers: int) -> BatchRecipe:
-        """Return how to make more decoders of mini-batches."""
-        del served, workers
-        return self._batches
-
     @property
-    def _batches(self) -> BatchRecipe:
-        return BatchRecipe(self.command, self.task.batches)
+    def batches(self) -> BatchRecipe:
+        """The command is run for each mini-batch."""
+        return BatchRecipe(partial(CommandProcess.of, self.command), self.task.batches)
 
 
 def _run_decoder(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 from formats.nbest.block import NBestList
 from formats.weights.files import ShowWeights
@@ -18,12 +18,9 @@ from mosesplug.decoders.batch import BatchDecoder, DecoderRecipe, ModelWeights
 from mosesplug.decoders.kinds import ServerNetwork, WeightsFormat
 from mosesplug.decoders.processes.run import make_error
 from mosesplug.decoders.run_files import RunFiles
+from mosesplug.decoders.wrappers import Queue
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.events import CommandStarted, Watcher
-
-if TYPE_CHECKING:
-    from mosesplug.decoders.moses import Queue
-
 
 WEIGHT_FILES: Mapping[WeightsFormat, str] = {
     "moses": "moses.ini",
@@ -166,6 +163,11 @@ class Decoder:
         """Whether decoding waits for a program and leaves this process idle."""
         return False
 
+    @property
+    def batches(self) -> BatchRecipe | None:
+        """How decoders of mini-batches are opened, or None if it decodes the whole input only."""
+        return None
+
     def nbest_lists(self, iteration: int, weights: ModelWeights) -> DecodedInput:
         """Decode the whole input into n-best lists, ``runN.bestK.out.gz``.
 
@@ -203,7 +205,7 @@ class Decoder:
             DecoderError: a required server does not start or is not exact.
         """
         del sentences, weights
-        raise UsageError(self.no_batches)
+        return self._require_batches().make("batch", ignore_note)
 
     def recipe(self, served: BatchDecoder, workers: int) -> DecoderRecipe:
         """Return how to make more decoders like one that ``serve`` returned.
@@ -213,7 +215,7 @@ class Decoder:
             workers: how many decoders will work at once.
         """
         del served, workers
-        raise UsageError(self.no_batches)
+        return self._require_batches()
 
     def with_task(self, task: DecodingTask) -> Decoder:
         """Return a decoder of another input with the same features, if it can ``domains``."""
@@ -222,8 +224,17 @@ class Decoder:
     def close(self) -> None:
         """Release processes and files; the next use opens them again."""
 
+    def _require_batches(self) -> BatchRecipe:
+        if self.batches is None:
+            raise UsageError(self.no_batches)
+        return self.batches
+
 
 def ignore_command(command: tuple[str, ...]) -> None:
+    """Do nothing."""
+
+
+def ignore_note(text: str) -> None:
     """Do nothing."""
 
 
@@ -247,6 +258,29 @@ class BatchTask:
     prefix: str = "batch"
     executing: Callable[[tuple[str, ...]], None] = ignore_command
     beat: Callable[[int], None] | None = None
+
+
+@dataclass(frozen=True)
+class BatchRecipe:
+    """A ``DecoderRecipe`` of decoders that are opened for a task.
+
+    Attributes:
+        open: opens one; it can be pickled.
+        task: the task of all of them; each has its own prefix.
+    """
+
+    open: Callable[[BatchTask], BatchDecoder]
+    task: BatchTask
+
+    def make(
+        self,
+        prefix: str,
+        note: Callable[[str], None],
+        beat: Callable[[int], None] | None = None,
+    ) -> BatchDecoder:
+        """See ``DecoderRecipe.make``."""
+        del note
+        return self.open(replace(self.task, prefix=prefix, beat=beat))
 
 
 class Description:
@@ -295,21 +329,3 @@ class Description:
             UsageError, DecoderError: it cannot be used.
         """
         raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class BatchRecipe:
-    """A ``DecoderRecipe`` that opens mini-batches of a description."""
-
-    description: Description
-    task: BatchTask
-
-    def make(
-        self,
-        prefix: str,
-        note: Callable[[str], None],
-        beat: Callable[[int], None] | None = None,
-    ) -> BatchDecoder:
-        """See ``DecoderRecipe.make``."""
-        del note
-        return self.description.open_batches(replace(self.task, prefix=prefix, beat=beat))

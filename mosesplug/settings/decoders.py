@@ -8,18 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from formats.references import reference_files
-from mosesplug.decoders.command import DecoderCommand, parse_command
+from mosesplug.decoders.command import parse_command
 from mosesplug.decoders.description import (
     ASK,
     PLUGIN,
     DecodedGraphs,
+    DecoderCommand,
     DecoderDescription,
+    MosesDecoder,
     NamedDecoder,
     OutsideDecoder,
 )
 from mosesplug.decoders.kinds import ModelFilter
-from mosesplug.decoders.moses import MosesDecoder, PostEditing, Queue, parse_flags
+from mosesplug.decoders.moses import parse_flags
 from mosesplug.decoders.plugin import find_decoder_plugin
+from mosesplug.decoders.wrappers import PostEditing, Queue
 from mosesplug.errors import UsageError
 from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.decoding import DecodingSettings

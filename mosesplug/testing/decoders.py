@@ -68,10 +68,10 @@ def check_decoder(
         )
         for name, value in weights.items()
     )
-    named = NamedDecoder(plugin.name, argument)
+    [label] = NamedDecoder(plugin.name, argument).words
     model = ModelWeights(groups)
-    shorter = PluginBatches(named, plugin.open(argument), 1)
-    with PluginBatches(named, plugin.open(argument), nbest) as decoder, shorter:
+    shorter = PluginBatches(label, plugin.open(argument), 1)
+    with PluginBatches(label, plugin.open(argument), nbest) as decoder, shorter:
         case = DecoderCase(decoder, tuple(sentences), model, nbest)
         check_batch_decoder(case, f"decoder {plugin.name}")
         best = [found.text(0) for found in case.decode(range(len(sentences)), model)]

@@ -18,8 +18,8 @@ from formats.errors import FormatError
 from formats.extractor.data import SparseColumns, write_features, write_scores
 from formats.text import write_atomic
 from formats.weights.files import InitOpt, format_dense, format_init_opt
+from mosesplug.decoders.layout import arrange_groups
 from mosesplug.decoders.lists.files import check_blocks, read_decoded, reuse_decoding
-from mosesplug.decoders.lists.layout import arrange_groups
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import OptimizerError
 from mosesplug.events import Clock, IterationFinished, Note, OptimizerProgress, PhaseStarted

@@ -23,7 +23,8 @@ from formats.nbest.block import NBestList
 from formats.weights.files import read_show_weights
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
-from mosesplug.decoders.moses import MosesDecoder, parse_flags
+from mosesplug.decoders.description import MosesDecoder
+from mosesplug.decoders.moses import parse_flags
 from mosesplug.decoders.servers.exactness import change_weights, count_differing_lists
 from mosesplug.decoders.servers.sentence_tables import SentenceTables
 from mosesplug.decoders.servers.server import ServerDecoder

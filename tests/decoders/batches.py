@@ -9,7 +9,7 @@ from formats.nbest.block import NBestList
 from formats.weights.files import WeightGroup
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
-from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.description import MosesDecoder
 from mosesplug.decoders.servers.server import ServerDecoder
 
 __all__ = ["BATCH", "OTHERS", "WEIGHTS", "list_contents", "make_process", "make_server"]

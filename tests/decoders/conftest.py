@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.description import MosesDecoder
 
 STAND_IN = Path(__file__).parent / "stand_in.py"
 

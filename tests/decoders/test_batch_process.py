@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mosesplug.decoders.batch_process import ProcessDecoder
-from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.description import MosesDecoder
 from mosesplug.errors import DecoderError
 from tests.decoders.batches import OTHERS, WEIGHTS
 

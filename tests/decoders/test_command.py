@@ -12,13 +12,13 @@ from formats.weights.any_format import parse_weights
 from formats.weights.files import WeightGroup
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.command import (
-    DecoderCommand,
     WeightsFormat,
     format_decoder_weights,
     parse_command,
 )
+from mosesplug.decoders.description import DecoderCommand
+from mosesplug.decoders.layout import arrange_groups, choose_layout
 from mosesplug.decoders.lists.files import count_listed, pack, read_decoded
-from mosesplug.decoders.lists.layout import arrange_groups, choose_layout
 
 GROUPS = (WeightGroup("LM0", (0.1,)), WeightGroup("TM0", (-2.5e-9, None, 3.0)))
 WEIGHTS = ModelWeights(GROUPS, {"WT_a~b": 0.1 + 0.2})

@@ -10,8 +10,7 @@ import pytest
 
 from mosesplug.decoders.batch import BatchDecoder
 from mosesplug.decoders.batch_process import CommandProcess, ProcessDecoder
-from mosesplug.decoders.command import DecoderCommand
-from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.description import DecoderCommand, MosesDecoder
 from mosesplug.decoders.servers.server import ServerDecoder
 from mosesplug.testing import DECODER_CHECKS, DecoderCase
 from tests.decoders.batches import WEIGHTS

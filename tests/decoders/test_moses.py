@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from mosesplug.decoders.moses import MosesDecoder, PostEditing, Queue, parse_flags
+from mosesplug.decoders.description import MosesDecoder
+from mosesplug.decoders.moses import parse_flags
+from mosesplug.decoders.wrappers import PostEditing, Queue
 from mosesplug.errors import UsageError
 
 MOSES = Path("/opt/moses/bin/moses")

@@ -11,7 +11,8 @@ import pytest
 from formats.weights.files import read_show_weights
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
-from mosesplug.decoders.moses import MosesDecoder, parse_flags
+from mosesplug.decoders.description import MosesDecoder
+from mosesplug.decoders.moses import parse_flags
 from mosesplug.decoders.servers.exactness import (
     change_weights,
     count_differing_lists,

@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 
 from mosesplug.decoders import batch_process, prepare, program
-from mosesplug.decoders.moses import MosesDecoder, parse_flags
+from mosesplug.decoders.description import MosesDecoder
+from mosesplug.decoders.moses import parse_flags
 from mosesplug.decoders.processes.run import FinishedProcess, LineCounter, run_command
 from mosesplug.events import Event
 from mosesplug.metrics import metric

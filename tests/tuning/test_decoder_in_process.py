@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from mosesplug.decoders.moses import MosesDecoder, parse_flags
+from mosesplug.decoders.description import MosesDecoder
+from mosesplug.decoders.moses import parse_flags
 from mosesplug.events import DecodingProgress
 from mosesplug.settings.decoding import GraphSettings
 from mosesplug.settings.online import OnlineSettings

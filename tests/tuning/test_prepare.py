@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mosesplug.decoders.moses import PostEditing, Queue
+from mosesplug.decoders.wrappers import PostEditing, Queue
 from mosesplug.errors import DecoderError
 from mosesplug.events import CommandStarted, Note
 from mosesplug.tuning import Configuration, ModelFilter, tune

@@ -10,7 +10,7 @@ import sacrebleu
 
 from formats.moses.ini import read_moses_ini
 from formats.weights.files import read_dense, read_init_opt
-from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.description import MosesDecoder
 from mosesplug.metrics import metric
 from mosesplug.tuning import Configuration, DecodingSettings, OptimizerSettings, tune
 

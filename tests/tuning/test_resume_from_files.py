@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from formats.errors import FormatError
-from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.description import MosesDecoder
 from mosesplug.errors import DataError, UsageError
 from mosesplug.events import Note, PhaseStarted
 from mosesplug.metrics import metric

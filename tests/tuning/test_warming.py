@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.description import MosesDecoder
 from mosesplug.decoders.program import ProgramDecoder
 from mosesplug.extras.warm_up import warm_up
 from mosesplug.forest import scanner

@@ -17,8 +17,8 @@ from formats.nbest.block import NBestList
 from formats.nbest.files import read_nbest_blocks
 from formats.text import atomic_write, open_text, read_lines
 from formats.weights.files import ShowWeights
+from mosesplug.decoders.layout import arrange_groups, choose_layout
 from mosesplug.decoders.lists.following import ListFollower, follow_list
-from mosesplug.decoders.lists.layout import arrange_groups, choose_layout
 from mosesplug.decoders.processes.run import FinishedProcess, make_error, run_command
 from mosesplug.decoders.protocol import DecodedInput, DecodingTask
 from mosesplug.decoders.run_files import RunFiles

@@ -13,7 +13,7 @@ from formats.errors import FormatError
 from formats.nbest.block import NBestList
 from formats.nbest.feeding import NBestFeed
 from formats.text import atomic_write
-from mosesplug.decoders.lists.layout import choose_layout
+from mosesplug.decoders.layout import choose_layout
 
 _STEP_BYTES = 1 << 20
 _MOST_PARSED = 1 << 26

@@ -25,7 +25,7 @@ from formats.nbest.block import NBestList
 from formats.weights.files import format_sparse
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists
 from mosesplug.decoders.kinds import ServerNetwork
-from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.moses import MosesCommands
 from mosesplug.decoders.processes.run import make_error
 from mosesplug.decoders.servers.calls import (
     ServerLost,
@@ -59,7 +59,7 @@ class ServerRecipe:
         network: where servers listen.
     """
 
-    decoder: MosesDecoder
+    decoder: MosesCommands
     config: Path
     directory: Path
     nbest: int
@@ -100,7 +100,7 @@ class ServerDecoder(BatchDecoder):
 
     def __init__(
         self,
-        decoder: MosesDecoder,
+        decoder: MosesCommands,
         config: Path,
         directory: Path,
         nbest: int,

@@ -9,9 +9,7 @@ import pytest
 
 from mosesplug.cli.run.mert_options import read_command_line
 from mosesplug.cli.run.mert_settings import make_script_plan
-from mosesplug.decoders.command import DecoderCommand
-from mosesplug.decoders.description import DecodedGraphs
-from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.description import DecodedGraphs, DecoderCommand, MosesDecoder
 from mosesplug.errors import UsageError
 from mosesplug.optimizers import algorithm
 from mosesplug.settings.algorithm_options import make_options

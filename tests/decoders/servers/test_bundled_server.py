@@ -10,7 +10,7 @@ from formats.moses.ini import read_moses_ini
 from formats.weights.files import WeightGroup, read_show_weights
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
-from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.description import MosesDecoder
 from mosesplug.decoders.servers.exactness import (
     change_weights,
     count_differing_lists,

@@ -10,7 +10,7 @@ import pytest
 
 from formats.weights.files import WeightGroup
 from mosesplug.decoders.batch import ModelWeights
-from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.description import MosesDecoder
 from mosesplug.decoders.servers.exactness import (
     InexactServerError,
     change_weights,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mosesplug.decoders.batch_process import ProcessDecoder
-from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.description import MosesDecoder
 from mosesplug.decoders.servers import own_network
 from mosesplug.decoders.servers import process as server_process
 from mosesplug.decoders.servers import server as server_module

@@ -17,11 +17,12 @@ from pathlib import Path
 
 import pytest
 
-from mosesplug.decoders.moses import MosesDecoder, PostEditing
+from mosesplug.decoders.description import MosesDecoder
 from mosesplug.decoders.servers import process as server_process
 from mosesplug.decoders.servers.exactness import (
     count_differing_lists,
 )
+from mosesplug.decoders.wrappers import PostEditing
 from mosesplug.errors import DecoderError, UsageError
 from tests.decoders.batches import (
     BATCH,
@@ -329,7 +330,7 @@ PARENT = """
 import os, sys, time
 from pathlib import Path
 from tests.decoders.batches import WEIGHTS
-from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.description import MosesDecoder
 from mosesplug.decoders.servers.server import ServerDecoder
 directory, end = Path(sys.argv[1]), sys.argv[2]
 decoder = MosesDecoder(directory / "decoder", ("-pids", str(directory / "pids")))

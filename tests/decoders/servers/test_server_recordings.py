@@ -15,7 +15,7 @@ import pytest
 from formats.text import read_lines
 from formats.weights.files import WeightGroup, read_dense
 from mosesplug.decoders.batch import ModelWeights
-from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.description import MosesDecoder
 from mosesplug.decoders.servers.calls import format_nbest_lines, parse_reply, translate_request
 from mosesplug.decoders.servers.server import ServerDecoder
 

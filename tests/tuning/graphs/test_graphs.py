@@ -18,7 +18,7 @@ from formats.graphs.hypergraph import list_hypergraph_files
 from formats.nbest.files import read_nbest
 from formats.text import read_lines
 from formats.weights.files import ShowWeights, read_dense
-from mosesplug.decoders.moses import Queue
+from mosesplug.decoders.wrappers import Queue
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.events import CommandStarted, Event, Note, PhaseStarted
 from mosesplug.features import FeatureSpace

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from formats.nbest.files import read_nbest
-from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.description import MosesDecoder
 from mosesplug.errors import UsageError
 from mosesplug.events import CommandStarted, EpochProgress
 from mosesplug.settings.decoding import GraphSettings

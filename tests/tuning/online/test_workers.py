@@ -22,7 +22,7 @@ import pytest
 
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
-from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.description import MosesDecoder
 from mosesplug.decoders.protocol import BatchRecipe, BatchTask
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.events import EpochLearned, EpochProgress, Event, HeldOutScored, Note
@@ -496,7 +496,9 @@ def test_decoding_is_abandoned_when_the_block_ends(tmp_path: Path) -> None:
     )
     decoder.chmod(0o755)
     (tmp_path / "moses.ini").write_text("[weight]\nLM0= 1\n")
-    recipe = BatchRecipe(MosesDecoder(decoder, ()), BatchTask(tmp_path / "moses.ini", tmp_path, 5))
+    recipe = BatchRecipe(
+        MosesDecoder(decoder).open_batches, BatchTask(tmp_path / "moses.ini", tmp_path, 5)
+    )
     notes: list[Event] = []
     threads = set(threading.enumerate())
     futures: list[Future[Any]] = []
