@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import lmdb
-import pytest
 
 from mosesplug.store.encoding import encode_value
 from tests.long_running.injection import PHASES
@@ -16,23 +15,16 @@ from tests.long_running.kills import SIGNALS
 from tests.long_running.left_behind import differences, left_in
 from tests.long_running.system import ROOT, make_toy
 
+SAMPLE = ["online, processes", "ask and tell", "maintenance", "batch, runs", "batch, domains"]
 
-@pytest.mark.parametrize(
-    "regimes",
-    [
-        ["online, processes"],
-        ["ask and tell", "maintenance"],
-        ["batch, runs", "batch, domains"],
-    ],
-    ids="; ".join,
-)
-def test_a_sample(regimes: list[str], tmp_path: Path) -> None:
-    """One run for each signal; ``python -m tests.long_running.kill_matrix`` does hundreds."""
+
+def test_a_sample(tmp_path: Path) -> None:
+    """Each signal twice; ``python -m tests.long_running.kill_matrix`` does hundreds."""
     outcomes = matrix(
         make_toy(tmp_path / "system"),
-        regimes,
+        SAMPLE,
         tmp_path,
-        runs=3,
+        runs=6,
         seed=3,
         outside=0.0,
         early=True,

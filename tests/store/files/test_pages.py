@@ -135,9 +135,10 @@ def test_a_page_in_two_places(tmp_path: Path) -> None:
 
 
 METRIC = ToyMetric()
+SENTENCES = 30
 COMMON: dict[str, Any] = {
-    "metric": METRIC, "references": METRIC.prepare((tuple(b"a" for _ in range(70)),)),
-    "n_sentences": 70, "record": {},
+    "metric": METRIC, "references": METRIC.prepare(((b"a",) * SENTENCES,)),
+    "n_sentences": SENTENCES, "record": {},
 }  # fmt: skip
 
 
@@ -146,7 +147,8 @@ def make(path: Path) -> bytes:
     with NBestStore.open(path, writable=True) as store:
         for number in range(1, 5):
             lists = [
-                Hypothesis(i, b"%d %d" % (i, number) + b" a" * (i * 29 % 1700)) for i in range(70)
+                Hypothesis(i, b"%d %d" % (i, number) + b" a" * (i * 71 % 1700))
+                for i in range(SENTENCES)
             ]
             store.add_iteration(number, [make_list(lists)], **COMMON)
             if number == 3:
@@ -162,7 +164,7 @@ def read_all(path: Path) -> list[Any]:
         found: list[Any] = []
         for record in store.iterations():
             lists = store.iteration_set(record.iteration)
-            texts = [store.hypotheses(i, record.iteration) for i in range(70)]
+            texts = [store.hypotheses(i, record.iteration) for i in range(SENTENCES)]
             found.append((record, texts, lists.tuning_set.stats.tolist(), lists.scores.tolist()))
         return found
 
