@@ -36,13 +36,7 @@ from formats.extras.archives import (
 )
 from formats.nbest.block import NBestList
 from formats.nbest.entry import BLANKS, Place, parse_value
-from formats.nbest.list_format import (
-    ID_NAMES,
-    TEXT_NAMES,
-    ListFormat,
-    ListOptions,
-    SentenceIds,
-)
+from formats.nbest.list_format import ID_NAMES, TEXT_NAMES, ListFormat, ListOptions, SentenceIds
 from formats.nbest.regroup import make_block, pack_texts, whole_sentences
 from formats.nbest.tables import check_columns
 from formats.text import StrPath, open_text, require_regular_file

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from formats.graphs.any_graph import GraphFormat
-from formats.nbest.list_format import ListFormat, list_formats
+from formats.nbest.list_format import ListFormat
+from formats.nbest.registry import list_formats
 from mosesplug import plugins
 
 

@@ -191,7 +191,7 @@ class ListSettings:
                 raise UsageError(f"--drop-feature {name} and --rename {name} exclude each other")
         if self.format != "auto":
             # Here and not above: it brings NumPy, which --help does not need.
-            from formats.nbest.list_format import split_format_name
+            from formats.nbest.registry import split_format_name
 
             try:
                 split_format_name(self.format)

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from formats.nbest.list_format import ListOptions, SentenceIds, open_blocks
+from formats.nbest.list_format import ListOptions, SentenceIds
+from formats.nbest.registry import open_blocks
 
 SENTENCES, HYPOTHESES = 400, 100
 NAMES = ("asr", "lm", "reverse", "quality", "length")

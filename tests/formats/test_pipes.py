@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from formats.errors import FormatError
-from formats.nbest.list_format import ListOptions, SentenceIds, detect_format, open_blocks
+from formats.nbest.list_format import ListOptions, SentenceIds
+from formats.nbest.registry import detect_format, open_blocks
 from formats.pipes import PipeCopy, copy_pipes, is_read_once
 from formats.text import open_text, read_lines
 

@@ -22,15 +22,9 @@ from formats.extras import espnet, fairseq, kaldi
 from formats.nbest import files, json_values, regroup
 from formats.nbest.block import NBestList, concatenate
 from formats.nbest.json_structs import StructParser
-from formats.nbest.list_format import (
-    AUTO,
-    ListOptions,
-    SentenceIds,
-    list_formats,
-    open_blocks,
-    read_whole,
-)
+from formats.nbest.list_format import ListOptions, SentenceIds
 from formats.nbest.readers import documents, tables
+from formats.nbest.registry import AUTO, list_formats, open_blocks, read_whole
 
 __all__ = ["DIRECTORIES", "LISTS", "begin", "list_files", "readers", "words"]
 

@@ -38,13 +38,7 @@ from formats.nbest.json_objects import (
     read_integer,
 )
 from formats.nbest.json_values import JsonReader
-from formats.nbest.list_format import (
-    ID_NAMES,
-    TEXT_NAMES,
-    ListFormat,
-    ListOptions,
-    SentenceIds,
-)
+from formats.nbest.list_format import ID_NAMES, TEXT_NAMES, ListFormat, ListOptions, SentenceIds
 from formats.nbest.regroup import join_sentences, whole_sentences
 from formats.text import StrPath
 

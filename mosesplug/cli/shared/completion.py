@@ -44,7 +44,7 @@ def complete_metrics(ctx: typer.Context, incomplete: str) -> Sequence[Value]:
 
 def complete_list_formats(ctx: typer.Context, incomplete: str) -> Sequence[Value]:
     """Offer the formats of n-best lists."""
-    from formats.nbest.list_format import list_formats
+    from formats.nbest.registry import list_formats
 
     return ["auto", *list_formats()]
 

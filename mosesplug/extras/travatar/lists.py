@@ -14,12 +14,8 @@ import numpy as np
 
 from formats.errors import FormatError
 from formats.nbest.block import NBestList, concatenate
-from formats.nbest.list_format import (
-    ListOptions,
-    SentenceIds,
-    open_blocks,
-    read_first_lines,
-)
+from formats.nbest.list_format import ListOptions, SentenceIds, read_first_lines
+from formats.nbest.registry import open_blocks
 from formats.references import read_reference
 from formats.text import StrPath, open_text
 from mosesplug.arrays import Floats

@@ -15,15 +15,8 @@ import numpy as np
 
 from formats.nbest.block import NBestList
 from formats.nbest.files import frequent_features
-from formats.nbest.list_format import (
-    AUTO,
-    ListOptions,
-    SentenceIds,
-    find_format,
-    open_blocks,
-    read_first_lines,
-    read_whole,
-)
+from formats.nbest.list_format import ListOptions, SentenceIds, read_first_lines
+from formats.nbest.registry import AUTO, find_format, open_blocks, read_whole
 from formats.text import StrPath
 from mosesplug.learning.lists.steps import (
     AddFeatures,

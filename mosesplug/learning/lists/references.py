@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from formats.errors import FormatError
 from formats.nbest.block import NBestList
-from formats.nbest.list_format import SentenceIds, open_blocks
+from formats.nbest.list_format import SentenceIds
+from formats.nbest.registry import open_blocks
 from formats.text import StrPath
 from mosesplug.errors import DataError
 from mosesplug.learning.lists.blocks import make_list_options, names_values, scan_lists

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from formats.errors import FormatError
-from formats.nbest.list_format import detect_format, find_format, split_format_name
+from formats.nbest.registry import detect_format, find_format, split_format_name
 from mosesplug.testing import LIST_FORMAT_CHECKS, ListFormatCase
 from tests.formats.nbest.test_list_formats import INVALID, VALID, read_options
 

@@ -28,11 +28,10 @@ from formats.extras import espnet, fairseq, kaldi
 from formats.nbest import files as nbest_files
 from formats.nbest import json_values, regroup
 from formats.nbest.block import NBestList, concatenate
-from formats.nbest.list_format import (
+from formats.nbest.list_format import ListFormat, ListOptions, SentenceIds
+from formats.nbest.readers import documents, tables
+from formats.nbest.registry import (
     AUTO,
-    ListFormat,
-    ListOptions,
-    SentenceIds,
     detect_format,
     find_format,
     list_formats,
@@ -40,7 +39,6 @@ from formats.nbest.list_format import (
     register_format,
     split_format_name,
 )
-from formats.nbest.readers import documents, tables
 
 DATA = Path(__file__).parents[2] / "data"
 FORMATS = sorted(list_formats())
@@ -287,7 +285,7 @@ def test_format_names() -> None:
 
 
 def test_a_format_can_be_registered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("formats.nbest.list_format._REGISTERED", dict(list_formats()))
+    monkeypatch.setattr("formats.nbest.registry._REGISTERED", dict(list_formats()))
     moses = list_formats()["moses"]
     own = ListFormat("own", "a test", lambda lines: lines[0] == b"own\n", moses.read_blocks)
     register_format(own)

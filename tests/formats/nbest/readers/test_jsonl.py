@@ -16,7 +16,8 @@ from formats.nbest import json_structs
 from formats.nbest.block import NBestList, concatenate
 from formats.nbest.json_objects import ListForm
 from formats.nbest.json_structs import StructParser
-from formats.nbest.list_format import ListOptions, SentenceIds, open_blocks
+from formats.nbest.list_format import ListOptions, SentenceIds
+from formats.nbest.registry import open_blocks
 
 DATA = Path(__file__).parents[3] / "data"
 FAST = {
