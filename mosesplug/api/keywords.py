@@ -98,6 +98,7 @@ class LearningKeywords(ListKeywords, total=False):
     ranges: Sequence[str] | Mapping[str, tuple[float, float]]
     bounds: Sequence[str] | Mapping[str, Any]
     domains: StrPath | Sequence[str] | None
+    source: StrPath | Sequence[str] | None
     length_exponent: float | str | None
     length_by: str | None
     runs: int | None

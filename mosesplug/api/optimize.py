@@ -171,6 +171,8 @@ def optimize(
         domains: the domain of each source sentence: a file with a label on each line, or the
             labels. Each domain then has the shared weights plus deviations of its own; see
             ``Fit.domains``.
+        source: the source sentences, a file or a sequence of texts, from which
+            ``options={"cost_unit": "source"}`` takes lengths.
         length_exponent: range of the exponent ``x`` of scores ``w . h / length**x``, as ``"0:2"``,
             or ``"LM0,TM0:0:2"`` to divide some features; one number is a known exponent.
         length_by: the length: ``words``, or the name of a dense feature.

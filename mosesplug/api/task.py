@@ -45,6 +45,7 @@ from mosesplug.sentence_ids import arrange_lines
 from mosesplug.settings.domains import make_domains
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lists import ListSettings
+from mosesplug.settings.source import count_source_words
 from mosesplug.tuning_set import SparseRows, TuningSet
 
 StrPath = str | PathLike[str]
@@ -87,6 +88,7 @@ def make_task(
     add_features: Mapping[str, Any] | None = None,
     heldout_add_features: Mapping[str, Any] | None = None,
     domains: StrPath | Sequence[str] | None = None,
+    source: StrPath | Sequence[str] | None = None,
     **values: Any,
 ) -> Task:
     """Return the task that the arguments of ``optimize`` describe.
@@ -95,14 +97,14 @@ def make_task(
     """
     lists = convert_lists(lists, values.get("columns"))
     heldout_lists = convert_lists(heldout_lists, values.get("columns"), "heldout_lists")
-    source = _find_source(lists=lists, features=features, **values)
+    origin = _find_source(lists=lists, features=features, **values)
     named = scores if isinstance(scores, Mapping) else None
     scores = None if named is not None else scores
     if named is not None and statistics is not None:
         raise UsageError("scores and statistics exclude each other: give one of them")
     _check_metric(metric, values.get("metric_settings"), scores, statistics, references)
     _check_requirements(
-        source,
+        origin,
         {"sentence_ids": sentence_ids, "hypotheses": hypotheses, "dense": dense}
         | {name: values.get(name) or None for name in _LIST_KEYWORDS},
         is_scored=scores is not None or statistics is not None,
@@ -111,6 +113,8 @@ def make_task(
     )
     if isinstance(domains, str | PathLike):
         values["domains"] = domains
+    if isinstance(source, str | PathLike):
+        values["source"] = source
     if domains is not None:
         _check_domains(heldout_lists=heldout_lists, **values)
     if isinstance(initial, str | PathLike):
@@ -118,7 +122,7 @@ def make_task(
     if isinstance(metric, str):
         values["metric"] = metric
     settings = _add_features(
-        make_learning_keywords(values), source, add_features, heldout_add_features
+        make_learning_keywords(values), origin, add_features, heldout_add_features
     )
     if isinstance(metric, str) and statistics is not None:
         metric = find_metric(metric, settings.metric_settings)
@@ -131,6 +135,9 @@ def make_task(
     held_out = _find_held_out(settings, heldout_lists, heldout_references)
     if domains is not None and not isinstance(domains, str | PathLike):
         held_out = replace(held_out, domains=make_domains(domains))
+    if source is not None and not isinstance(source, str | PathLike):
+        lines = [str(text).encode() for text in source]
+        held_out = replace(held_out, source=count_source_words(lines))
 
     arrays = None if features is None else convert_features(features, names, dense)
     columns = None if arrays is None else arrays.columns
@@ -147,7 +154,9 @@ def make_task(
             block, _, order = make_lists(arrays, sentence_ids, hypotheses, None)
         measure = None if isinstance(metric, str) else metric
         data = score_lists(block, order, scores, statistics, measure, start, settings.threads)
-        data_of_call = GivenData(learning_data=data, domains=held_out.domains)
+        data_of_call = GivenData(
+            learning_data=data, domains=held_out.domains, source=held_out.source
+        )
         return Task(settings, data_of_call, columns, config)
 
     data_of_call = replace(
@@ -167,15 +176,15 @@ def make_task(
         )
         return Task(_arrange_scores(settings, arranged), data_of_call, columns, config)
     if references is not None:
-        own = lists if source == "lists" else ()
+        own = lists if origin == "lists" else ()
         data_of_call = replace(
             data_of_call,
             references=_load_references(references, own),
             has_bare_references=isinstance(references, Mapping),
         )
-    if source == "lists":
+    if origin == "lists":
         data_of_call = replace(data_of_call, lists=take_lists(lists, "lists"))
-    elif source == "graphs" and initial is not None and settings.init is None:
+    elif origin == "graphs" and initial is not None and settings.init is None:
         # A table, such as that of another fit, may have more features than the graphs.
         is_exact = isinstance(initial, Mapping) and not isinstance(initial, WeightTable)
         wanted = tuple(initial) if is_exact else ()

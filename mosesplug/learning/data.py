@@ -38,6 +38,7 @@ from mosesplug.settings.features import (
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lengths import WORDS
 from mosesplug.settings.lists import ListSettings
+from mosesplug.settings.source import check_source, read_source_lengths
 from mosesplug.tuning_set import SparseRows, TuningSet
 
 
@@ -86,7 +87,7 @@ def read_data(
     data = data.select_features(
         settings.active, settings.ranges, settings.bounds, settings.length_range
     )
-    return _add_domains(data, settings, given)
+    return _add_domains(_add_source(data, settings, given), settings, given)
 
 
 def _check_start(settings: LearningSettings) -> None:
@@ -109,6 +110,18 @@ def _check_start(settings: LearningSettings) -> None:
         f"{path}: these weights belong to scores divided by the length to the power of "
         f"{spell_exponent(found)}, which --init does not take over. {remedy}."
     )
+
+
+def _add_source(data: LearningData, settings: LearningSettings, given: GivenData) -> LearningData:
+    """Return the data with the lengths of the source sentences, if these are given."""
+    lengths = given.source
+    if lengths is None and settings.source is not None:
+        lengths = read_source_lengths(settings.source)
+    if lengths is None:
+        return data
+    lists = data.problem.tuning_set
+    check_source(lengths, data.sentences if settings.graphs else lists.sentence_ids)
+    return replace(data, problem=replace(data.problem, source_lengths=lengths))
 
 
 def _add_domains(data: LearningData, settings: LearningSettings, given: GivenData) -> LearningData:

@@ -126,7 +126,9 @@ def read_graph_data(
         words = [[line.split() for line in each] for each in zip(*own, strict=True)]
         graphs = [sentences[number] for number in numbers.tolist()]
         part = add_graphs(bare, algorithm, graphs, words, metric.prepare(own))
-        return replace(problem, source=part.source)
+        lengths = problem.source_lengths
+        own_lengths = None if lengths is None else lengths[numbers]
+        return replace(problem, source=part.source, source_lengths=own_lengths)
 
     filled = np.array([n for n, graphs in enumerate(sentences) if graphs], dtype=np.int64)
     graphs = [graph for own in sentences for graph in own]

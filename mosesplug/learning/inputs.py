@@ -143,6 +143,7 @@ class GivenData:
         heldout_lists, heldout_references, has_bare_heldout: held-out lists, the lines of their
             references, and as ``has_bare_references``.
         domains: the domain of each source sentence.
+        source: int64, words of each source sentence.
     """
 
     lists: tuple[StrPath | NBestList, ...] = ()
@@ -159,6 +160,7 @@ class GivenData:
     heldout_references: Sequence[Sequence[bytes]] | None = None
     has_bare_heldout: bool = False
     domains: Domains | None = None
+    source: NDArray[np.int64] | None = None
 
 
 NOTHING_GIVEN = GivenData()

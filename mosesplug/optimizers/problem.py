@@ -77,6 +77,8 @@ class Problem:
             decodings, over these features; only read. None: it starts anew.
         center: the weights that a run began with, from which penalties measure distances; None:
             those that are given to the algorithm.
+        source_lengths: words of each source sentence, int64, by the sentence ids of the
+            candidates; None: unknown.
     """
 
     tuning_set: TuningSet
@@ -94,6 +96,7 @@ class Problem:
     grows: bool = False
     states: tuple[LearnerState, ...] = ()
     center: Weights | None = None
+    source_lengths: NDArray[np.int64] | None = None
 
     @cached_property
     def candidates(self) -> Candidates:

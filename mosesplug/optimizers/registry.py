@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from mosesplug.candidates import GRAPH_ANSWERS, SHARD_ANSWERS, Question, require_local
 from mosesplug.errors import UsageError, count_noun, suggest
+from mosesplug.optimizers.costs import NEEDS_SOURCE
 from mosesplug.optimizers.online.options import OnlineOptions
 from mosesplug.optimizers.problem import (
     Problem,
@@ -241,6 +242,20 @@ class Optimizer:
             UsageError: they ask for updates towards references in search graphs.
         """
         require_local(getattr(self.options, "oracles", "local"))
+
+    @property
+    def needs_source(self) -> bool:
+        """Whether its settings need the lengths of the source sentences."""
+        return getattr(self.options, "cost_unit", "sentence") == "source"
+
+    def require_source(self, *, is_known: bool) -> None:
+        """Check that lengths of source sentences are known if its settings need them.
+
+        Raises:
+            UsageError: they are not.
+        """
+        if self.needs_source and not is_known:
+            raise UsageError(f"{self.name}: {NEEDS_SOURCE}")
 
     def learner(self) -> Learner:
         """Return a new online learner.

@@ -335,6 +335,11 @@ class Configuration:
     ] = 0.05
 
     @property
+    def source_text(self) -> Path | None:
+        """The source sentences, a line of text for each; None for other or unknown input."""
+        return None if self.decoding.decoder.input_type else self.input
+
+    @property
     def source(self) -> Path:
         """The source sentences.
 

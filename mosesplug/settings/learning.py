@@ -76,6 +76,16 @@ class LearningSettings:
         ),
     ] = None
     references: Annotated[Path | None, same_as(RunPlan, "refs", is_argument=False)] = None
+    source: Annotated[
+        Path | None,
+        Opt(
+            "Source sentences, for costs per source word",
+            "Data",
+            exists="path",
+            details="A line of text for each sentence, as the decoder got it. --option "
+            "cost_unit=source needs it.",
+        ),
+    ] = None
     lists: ListSettings = field(default_factory=ListSettings)
     hg_prune: Annotated[
         int,
@@ -349,7 +359,7 @@ class LearningSettings:
     @property
     def input_paths(self) -> list[Path]:
         """The files and directories that are read, except references."""
-        single = [self.store, *self.init_files, self.sparse_init, self.domains]
+        single = [self.store, *self.init_files, self.sparse_init, self.domains, self.source]
         if self.sharding is not None and self.sharding.directory is not None:
             single.append(Path(self.sharding.directory))
         given = [path for path in single if path is not None]

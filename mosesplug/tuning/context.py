@@ -21,6 +21,7 @@ from mosesplug.options import list_compared_values
 from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.online import HeldOutSet
 from mosesplug.settings.sharding import Sharding
+from mosesplug.settings.source import read_source_lengths
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.domains import DomainLearning
 from mosesplug.tuning.weights import Weights
@@ -85,6 +86,14 @@ class Context(RunData):
     watch: Watcher
     decoder: Decoder
     optimizer: Optimizer
+
+    @cached_property
+    def source_lengths(self) -> NDArray[np.int64] | None:
+        """The words of each source sentence, int64; None if they are not needed."""
+        source = self.configuration.source_text
+        if source is None or not self.optimizer.needs_source:
+            return None
+        return read_source_lengths(source)
 
     @property
     def settings(self) -> Mapping[str, str]:

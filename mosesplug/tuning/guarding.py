@@ -103,7 +103,7 @@ def guard_input(
     Raises:
         DataError: there is a sign, and the run is strict.
     """
-    if configuration.strict and _is_text(configuration):
+    if configuration.strict and configuration.source_text is not None:
         signs = find_source_signs(read_lines(configuration.source), references)
         _report(configuration, signs, watch, "nothing was decoded or written", "")
 
@@ -255,11 +255,6 @@ def _report(
         watch(Note(message, is_warning=True))
 
 
-def _is_text(configuration: Configuration) -> bool:
-    """Return whether there are source sentences to compare with."""
-    return configuration.input is not None and not configuration.decoding.decoder.input_type
-
-
 def _first_list_signs(context: Context, start: Mapping[str, Any]) -> list[WarningSign]:
     """Return signs in the first iteration's lists, those that explain others first."""
     lists = _read_first_lists(context, start, _SENTENCES)
@@ -284,7 +279,7 @@ def _text_signs(context: Context, outputs: Mapping[int, bytes]) -> list[WarningS
     numbers = sorted(outputs)
     references = [[lines[i] for i in numbers] for lines in read_run_references(configuration)]
     texts = [outputs[i] for i in numbers]
-    if not _is_text(configuration):
+    if configuration.source_text is None:
         return find_text_signs(references, texts, views, rewriting="lists")
     source = [line for i, line in enumerate(read_lines(configuration.source)) if i in outputs]
     return [

@@ -320,6 +320,7 @@ def build_problem(context: Context, iteration: int) -> Problem:
         optimization.threads,
         grows=True,
         center=context.vector(context.start, space),
+        source_lengths=context.source_lengths,
     )
     if not from_graphs:
         return problem

@@ -25,8 +25,7 @@ def read_run_references(
         FormatError: see ``read_references``.
         DataError: it cannot be decided whether lines begin with ids, or the input has ids, too.
     """
-    source = None if configuration.decoding.decoder.input_type else configuration.input
-    return _read(configuration, configuration.references, n_lines, source)
+    return _read(configuration, configuration.references, n_lines, configuration.source_text)
 
 
 def read_held_out_references(

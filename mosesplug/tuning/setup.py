@@ -165,6 +165,7 @@ def prepare_run(
     _check_regime(configuration, algorithm)
     if not learns_from_graphs(configuration, algorithm):
         optimizer.require_lists()
+    optimizer.require_source(is_known=configuration.source_text is not None)
     _report_idle_settings(optimization, optimizer, watch)
     prefix = configuration.references
     lines = read_run_references(configuration, _input_lines(configuration))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -126,3 +129,66 @@ def test_gains_of_a_batch_without_hypotheses() -> None:
 def test_a_decay_that_grows_is_rejected() -> None:
     with pytest.raises(UsageError, match="background_decay"):
         CostOptions(background_decay=1.5).costs()
+
+
+def test_background_in_source_words_as_in_the_program_of_eidelman() -> None:
+    """kbest_cut_mira -e: source words times BLEU, each of all sentences so far with decay 0.95."""
+    costs, metric = Costs("background", decay=0.95, unit="source"), Bleu()
+    everything = batch_of(11, [3, 0, 2])
+    lengths = np.array([7, 5, 0], dtype=np.int64)
+    sizes = costs.sizes(everything, metric, lengths)
+    assert sizes.tolist() == [7.0, 5.0, 1.0]
+    document, words = np.ones(metric.n_statistics), 1.0
+    memory = costs.memory(metric)
+    for sentence, best in ((2, 4), (0, 1)):
+        batch = everything.take_sentences(np.array([sentence]))
+        own = costs.sizes(batch, metric, lengths)
+        found = costs.gains(batch, metric, memory, RNG(1), own)
+        document, words = 0.95 * document, 0.95 * words
+        wanted = [
+            (words + max(lengths[sentence], 1)) * metric.score(document + row)
+            for row in batch.stats.astype(np.float64)
+        ]
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+        first = np.array([best - everything.offsets[sentence]])
+        memory = costs.update_memory(batch, memory, first, own)
+        document, words = document + everything.stats[best], words + max(lengths[sentence], 1)
+
+
+@pytest.mark.parametrize("kind", ["lin-och", "corpus", "pseudo-corpus"])
+def test_costs_of_words_are_those_of_sentences_times_the_size(kind: Any) -> None:
+    batch = batch_of(12, [3, 4])
+    lengths = np.array([4, 9], dtype=np.int64)
+    costs = Costs(kind, unit="source")
+    sizes = costs.sizes(batch, Bleu(), lengths)
+    found = costs.gains(batch, Bleu(), costs.memory(Bleu()), RNG(1), sizes)
+    plain = gains(Costs(kind), batch)
+    factors = np.repeat(lengths, [3, 4]) if kind == "lin-och" else np.full(7, 13 / 2)
+    np.testing.assert_allclose(found, plain * factors, rtol=1e-12)
+
+
+def test_pseudo_corpus_remembers_sizes() -> None:
+    costs, metric, few = Costs("pseudo-corpus", unit="source"), Bleu(), FewSentences(Bleu())
+    everything, lengths = batch_of(6, [3, 3]), np.array([4, 9], dtype=np.int64)
+    first, second = (everything.take_sentences(np.array([number])) for number in (0, 1))
+    sizes = costs.sizes(first, metric, lengths)
+    memory = costs.update_memory(first, costs.memory(metric), np.array([1]), sizes)
+    found = costs.gains(second, metric, memory, RNG(1), costs.sizes(second, metric, lengths))
+    wanted = 13 * few.score(first.stats[1] + second.stats.astype(np.float64))
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+def test_reference_words_are_a_mean_of_the_closest_references() -> None:
+    batch = batch_of(13, [2, 0])
+    stats = batch.stats.copy()
+    stats[:, -1] = [8, 10]
+    sizes = Costs(unit="reference").sizes(replace(batch, stats=stats), Bleu())
+    assert sizes.tolist() == [9.0, 1.0]
+
+
+def test_unknown_lengths_are_refused() -> None:
+    with pytest.raises(UsageError, match="cost_unit=source needs the source sentences"):
+        Costs(unit="source").sizes(batch_of(1, [2]), Bleu())
+    ter = with_statistics([2], ter_statistics(RNG(2), 2))
+    with pytest.raises(UsageError, match="cost_unit=reference needs the metric BLEU, not TER"):
+        Costs(unit="reference").sizes(ter, Ter())

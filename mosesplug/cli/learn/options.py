@@ -43,7 +43,7 @@ class AlgorithmsCommand:
 
 
 _SHARED = frozenset(
-    {"refs", "init", "sparse-init", "metric", "metric-settings", "option", "threads"}
+    {"refs", "source", "init", "sparse-init", "metric", "metric-settings", "option", "threads"}
     | {"held-out", "folds", "iterations"}
     | {option.name for option in list_options(ListSettings)}
 )

@@ -107,6 +107,18 @@ def solve_in_epochs(
     return replace(score_solution(problem, best.weights, tuple(history)), states=best.states)
 
 
+def plan_epochs(problem: Problem, options: OnlineOptions, rng: np.random.Generator) -> Plan:
+    """Return the plan of epochs over stored lists, with a seed that is drawn."""
+    return Plan(
+        int(rng.integers(1 << 62)),
+        options.batch,
+        problem.metric,
+        problem.active_mask,
+        uses_stored_lists=True,
+        source_lengths=problem.source_lengths,
+    )
+
+
 def optimize_online(
     learner_of: Callable[[Any], Learner],
 ) -> Callable[..., Solution]:
@@ -126,10 +138,7 @@ def optimize_online(
         options: OnlineOptions,
         progress: Progress = no_progress,
     ) -> Solution:
-        seed = int(rng.integers(1 << 62))
-        plan = Plan(
-            seed, options.batch, problem.metric, problem.active_mask, uses_stored_lists=True
-        )
+        plan = plan_epochs(problem, options, rng)
         learner = learner_of(options)
         if problem.bounds is not None:
             learner = keep_bounds(learner, problem.bounds)

@@ -37,6 +37,7 @@ class Plan:
         active: weights that may change. Features found later are active.
         uses_stored_lists: whether the n-best lists are those of earlier decodings, which many
             epochs visit.
+        source_lengths: words of each source sentence, by sentence id; None: unknown.
     """
 
     seed: int
@@ -44,6 +45,7 @@ class Plan:
     metric: Metric
     active: FeatureMask
     uses_stored_lists: bool = False
+    source_lengths: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,7 @@ def make_step(plan: Plan, epoch: int, place: int, per_epoch: int, n_features: in
         # From 1: a final 0 would repeat the random numbers of the epoch's order.
         rng=np.random.default_rng([plan.seed, epoch, place + 1]),
         uses_stored_lists=plan.uses_stored_lists,
+        source_lengths=plan.source_lengths,
     )
 
 

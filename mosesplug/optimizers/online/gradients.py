@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.arrays import Columns, ColumnValues, Offsets, Scores, Statistics
+from mosesplug.arrays import Columns, ColumnValues, Offsets, Scores, SentenceValues, Statistics
 from mosesplug.errors import UsageError
 from mosesplug.metrics.expected_bleu import expected_bleu
 from mosesplug.metrics.few_sentences import FewSentences
@@ -157,8 +157,9 @@ def loss_gradient(
     def change(state: LearnerState, batch: Batch, step: Step) -> Change:
         memory = costs.memory(step.metric)
         memory |= {name: state.memory[name] for name in memory if name in state.memory}
-        gains = costs.gains(batch, step.metric, memory, step.rng)
-        objective = _objective(options, gains, batch, step, memory)
+        sizes = costs.sizes(batch, step.metric, step.source_lengths)
+        gains = costs.gains(batch, step.metric, memory, step.rng, sizes)
+        objective = _objective(options, gains, sizes, batch, step, memory)
         rows = compact_rows(batch, objective.rows)
         # Diverging weights raise an error later; suppress the warnings before it.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -170,7 +171,8 @@ def loss_gradient(
         if memory:
             everything = compact_rows(batch, np.arange(batch.n_hyps))
             scores = everything.scores(present(state, everything.columns, step))
-            memory = costs.update_memory(batch, memory, costs.choose(batch, scores, gains))
+            rows_kept = costs.choose(batch, scores, gains)
+            memory = costs.update_memory(batch, memory, rows_kept, sizes)
         active = step.active[rows.columns]
         more = {}
         if options.minimum_count:
@@ -191,6 +193,7 @@ def loss_gradient(
 def _objective(
     options: DescentOptions,
     gains: Scores,
+    sizes: SentenceValues,
     batch: Batch,
     step: Step,
     memory: Mapping[str, NDArray[np.float64]],
@@ -212,7 +215,7 @@ def _objective(
                 "loss=expected-error"
             )
         context = memory.get("background", np.zeros(batch.stats.shape[1] + 1))
-        pull = _xbleu(batch, options.background_decay * context)
+        pull = _xbleu(batch, sizes, options.background_decay * context)
     else:
         goals = 1.0 - gains
         if options.loss == "cross-entropy":
@@ -259,15 +262,17 @@ def _pair_objective(
     return _Objective(rows, len(pairs), pull)
 
 
-def _xbleu(batch: Batch, context: Statistics) -> Callable[[Scores], tuple[float, Scores]]:
+def _xbleu(
+    batch: Batch, sizes: SentenceValues, context: Statistics
+) -> Callable[[Scores], tuple[float, Scores]]:
     """Return 1 - BLEU of the expected statistics of a batch and a context.
 
-    The unit is that of a sentence: BLEU of a corpus is multiplied by its number of sentences, which
-    ends the statistics of the context. The loss of a batch without a match of some n-gram length,
+    BLEU of a corpus is multiplied by its size, in the unit of costs, which ends the statistics of
+    the context. The loss of a batch without a match of some n-gram length,
     and without a context, is constant.
     """
     offsets, stats = batch.offsets, batch.stats.astype(np.float64)
-    size = int(np.count_nonzero(np.diff(offsets))) + float(context[-1])
+    size = float(sizes[np.diff(offsets) > 0].sum() + context[-1])
 
     def pull(scores: Scores) -> tuple[float, Scores]:
         totals = losses.softmax_shares(scores, offsets) @ stats + context[:-1]

@@ -54,6 +54,7 @@ class Step:
         active: weights that may change.
         rng: the random generator of this step; it depends only on seed, epoch and batch number.
         uses_stored_lists: whether the n-best lists are those of earlier decodings.
+        source_lengths: words of each source sentence, by sentence id; None: unknown.
     """
 
     number: int
@@ -63,6 +64,7 @@ class Step:
     active: FeatureMask
     rng: np.random.Generator
     uses_stored_lists: bool = False
+    source_lengths: NDArray[np.int64] | None = None
 
     def choose(self, *, stored: float, decoding: float) -> float:
         """Return the value of a setting that differs between stored lists and decoding."""

@@ -270,7 +270,8 @@ def perceptron_learner(options: PerceptronOptions) -> Learner:
 
     def change(state: LearnerState, batch: Batch, step: Step) -> Change:
         memory = {**costs.memory(step.metric), **state.memory}
-        gains = costs.gains(batch, step.metric, memory, step.rng)
+        sizes = costs.sizes(batch, step.metric, step.source_lengths)
+        gains = costs.gains(batch, step.metric, memory, step.rng, sizes)
         scores = batch.model_scores(state.vectors["weights"])
         best = first_of_largest(batch.offsets, scores)
         oracles = _pick_oracles(batch, gains, scores)
@@ -285,7 +286,7 @@ def perceptron_learner(options: PerceptronOptions) -> Learner:
         return Change(
             columns=rows.columns[touched],
             values=sums[touched],
-            memory=costs.update_memory(batch, memory, costs.choose(batch, scores, gains)),
+            memory=costs.update_memory(batch, memory, costs.choose(batch, scores, gains), sizes),
             report={
                 "loss": float((scores[best] - scores[oracles]).sum()) / max(1, len(best)),
                 "violations": float(violations),
@@ -374,7 +375,8 @@ def _margin_learner(
 
     def change(state: LearnerState, batch: Batch, step: Step) -> Change:
         memory = {**costs.memory(step.metric), **state.memory}
-        gains = costs.gains(batch, step.metric, memory, step.rng)
+        sizes = costs.sizes(batch, step.metric, step.source_lengths)
+        gains = costs.gains(batch, step.metric, memory, step.rng, sizes)
         rows = compact_rows(batch, np.arange(batch.n_hyps))
         offsets = drop_empty_sentences(batch.offsets)
         task = MarginTask(offsets, gains, given_oracles(batch), **settings(batch, step))
@@ -387,7 +389,9 @@ def _margin_learner(
         return Change(
             columns=rows.columns[touched],
             values=walk.total_step[touched],
-            memory=costs.update_memory(batch, memory, costs.choose(batch, walk.scores, gains)),
+            memory=costs.update_memory(
+                batch, memory, costs.choose(batch, walk.scores, gains), sizes
+            ),
             report=report | _report_spreads(walk.spreads),
         )
 
@@ -422,7 +426,8 @@ def arow_learner(options: ArowOptions) -> Learner:
 
     def change(state: LearnerState, batch: Batch, step: Step) -> Change:
         memory = {**costs.memory(step.metric), **state.memory}
-        gains = costs.gains(batch, step.metric, memory, step.rng)
+        sizes = costs.sizes(batch, step.metric, step.source_lengths)
+        gains = costs.gains(batch, step.metric, memory, step.rng, sizes)
         rows = compact_rows(batch, np.arange(batch.n_hyps))
         features = rows.masked(step.active)
         weights = state.vectors["weights"][rows.columns]
@@ -464,7 +469,7 @@ def arow_learner(options: ArowOptions) -> Learner:
             columns=rows.columns[touched],
             values=total_step[touched],
             more={"shrink": shrink[touched]},
-            memory=costs.update_memory(batch, memory, costs.choose(batch, scores, gains)),
+            memory=costs.update_memory(batch, memory, costs.choose(batch, scores, gains), sizes),
             report={
                 "loss": sum(losses) / n_sentences,
                 "violations": float(np.count_nonzero(losses)),

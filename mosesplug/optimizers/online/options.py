@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from mosesplug.candidates import OracleUpdates
 from mosesplug.errors import UsageError
-from mosesplug.optimizers.costs import CostKind, Costs, Remembered
+from mosesplug.optimizers.costs import CostKind, Costs, CostUnit, Remembered
 from mosesplug.options import Opt
 
 Averaging = Literal["last", "all", "best"]
@@ -92,6 +92,19 @@ class CostOptions(OnlineOptions):
         ),
     ] = 0.999
 
+    cost_unit: Annotated[
+        CostUnit,
+        Opt(
+            "unit of costs: sentences, words of the source, or of the reference",
+            details="The score of a text, 0 to 1, is multiplied by its size: a sentence by itself "
+            "counts 1, or its number of words. Costs of words are as many times larger beside "
+            "model scores, and suit other weights of losses and bounds. source needs the source "
+            "sentences (tune --input, optimize --source), reference the metric BLEU.",
+            source="source: Chiang et al. 2008, and kbest_cut_mira of cdec, the program of "
+            "Eidelman et al. 2013; reference: Cherry & Foster 2012, as kbmira",
+        ),
+    ] = "sentence"
+
     def costs(self) -> Costs:
         """Return the costs that these settings describe.
 
@@ -100,7 +113,7 @@ class CostOptions(OnlineOptions):
         """
         if not 0.0 <= self.background_decay <= 1.0:
             raise UsageError(f"background_decay must be from 0 to 1, not {self.background_decay:g}")
-        return Costs(self.cost, self.remember, self.background_decay)
+        return Costs(self.cost, self.remember, self.background_decay, self.cost_unit)
 
 
 @dataclass(frozen=True)

@@ -68,10 +68,15 @@ class Epoch:
 
     @property
     def plan(self) -> Plan:
-        """Seed, batches, metric and active weights."""
+        """Seed, batches, metric, active weights and lengths of source sentences."""
         context = self.context
-        metric = context.configuration.metric
-        return Plan(context.seed, context.optimizer.online.batch, metric, self.numbering.active)
+        return Plan(
+            context.seed,
+            context.optimizer.online.batch,
+            context.configuration.metric,
+            self.numbering.active,
+            source_lengths=context.source_lengths,
+        )
 
     def setup(self, sentences: Iterable[int], **more: int) -> EpochSetup:
         """Return the setup of some sentences; ``more`` goes into the start record."""

@@ -26,7 +26,12 @@ from mosesplug.arrays import Weights
 from mosesplug.errors import UsageError
 from mosesplug.optimizers import Optimizer
 from mosesplug.optimizers.list_candidates import Sharded
-from mosesplug.optimizers.online.algorithms import EpochOutcome, solve_in_epochs, weight_facts
+from mosesplug.optimizers.online.algorithms import (
+    EpochOutcome,
+    plan_epochs,
+    solve_in_epochs,
+    weight_facts,
+)
 from mosesplug.optimizers.online.epochs import (
     EpochReport,
     Plan,
@@ -157,8 +162,7 @@ def optimize_sharded(
     options = optimizer.online
     problem = activate_sparse(problem)
     initial = check_weights(problem, initial)
-    seed = int(rng.integers(1 << 62))
-    plan = Plan(seed, options.batch, problem.metric, problem.active_mask, uses_stored_lists=True)
+    plan = plan_epochs(problem, options, rng)
     parts = split_into_shards(
         StoredSource(problem.tuning_set).sentences,
         1 if sharding.asynchronous else sharding.shards,

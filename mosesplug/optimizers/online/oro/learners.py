@@ -133,6 +133,8 @@ def _find_oracles(
     needs_gains: bool,
 ) -> tuple[OracleSets, Scores | None, Mapping[str, NDArray[np.float64]]]:
     """Return the best hypotheses, gains if needed, and the memory after the batch."""
+    costs = options.costs()
+    sizes = costs.sizes(batch, step.metric, step.source_lengths)
     if options.cost == "corpus":
         metric = FewSentences(step.metric)
         oracles = corpus_oracles(batch, metric, step.rng)
@@ -142,13 +144,13 @@ def _find_oracles(
         filled = np.diff(batch.offsets) > 0
         owners = np.repeat(np.arange(int(filled.sum())), np.diff(batch.offsets)[filled])
         own = stats[oracles.oracle_rows]
-        gains = metric.score(own.sum(axis=0) - own[owners] + stats) * len(own)
+        size = float(sizes[filled].sum())
+        gains = metric.score(own.sum(axis=0) - own[owners] + stats) * size
         return oracles, gains, {}
-    costs = options.costs()
     memory = costs.memory(step.metric)
     memory |= {name: state.memory[name] for name in memory if name in state.memory}
-    gains = costs.gains(batch, step.metric, memory, step.rng)
-    kept = costs.update_memory(batch, memory, costs.choose(batch, scores, gains))
+    gains = costs.gains(batch, step.metric, memory, step.rng, sizes)
+    kept = costs.update_memory(batch, memory, costs.choose(batch, scores, gains), sizes)
     return sentence_oracles(batch.offsets, gains), gains, kept
 
 

@@ -1,0 +1,35 @@
+"""Lengths of source sentences in a run: those of its input, iteration by iteration and online."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.errors import UsageError
+from mosesplug.settings.online import OnlineSettings
+from mosesplug.tuning import tune
+
+pytestmark = pytest.mark.usefixtures("decoder_in_process")
+
+Toy = Any
+
+
+@pytest.mark.parametrize("online", [None, OnlineSettings(decoder="process")])
+def test_runs_take_lengths_from_their_input(toy: Toy, online: OnlineSettings | None) -> None:
+    weights = {}
+    for unit in ("sentence", "source"):
+        options = {"cost_unit": unit, "epochs": 1} if online is None else {"cost_unit": unit}
+        made = {"algorithm": "mira", "options": options}
+        more = {"online": online, "maximum_iterations": 1}
+        weights[unit] = tune(toy.configuration(unit, optimization=made, **more)).weights
+    assert weights["source"].dense != weights["sentence"].dense
+
+
+def test_lattices_have_no_lengths(toy: Toy) -> None:
+    made = {"algorithm": "rm-pa", "options": {"cost_unit": "source"}}
+    decoder = MosesDecoder(toy.decoder, (), input_type=2)
+    configuration = toy.configuration(decoding={"decoder": decoder}, optimization=made)
+    with pytest.raises(UsageError, match="rm-pa: cost_unit=source needs the source sentences"):
+        tune(configuration)
