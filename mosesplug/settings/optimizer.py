@@ -113,17 +113,28 @@ class OptimizerSettings:
     interpolation: Annotated[
         float,
         Opt(
-            "Share of new weights from iteration 4",
+            "Interpolate weights: share of the new ones",
             "Learning",
             minimum=0.0,
             maximum=1.0,
             script="historic-interpolation",
             stored_name="interpolation",
             default_text="all",
-            details="From iteration 4 on, the weights are this share of the new ones and the rest "
-            "of the ones before.",
+            details="From iteration 4 on (--interpolation-start), the weights are this share of "
+            "the new ones and the rest of the ones before.",
         ),
     ] = 0.0
+    interpolation_start: Annotated[
+        int,
+        Opt(
+            "First iteration whose weights are interpolated",
+            "Learning",
+            minimum=1,
+            stored_name="interpolation start",
+            requires=("interpolation",),
+            details="mert-moses.pl starts at 4, Hopkins & May (2011) at 1.",
+        ),
+    ] = 4
     threads: Annotated[
         int,
         Opt(

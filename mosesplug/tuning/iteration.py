@@ -27,6 +27,7 @@ from mosesplug.features import FeatureSpace
 from mosesplug.large_arrays import release_memory
 from mosesplug.optimizers import Problem, Progress, Solution, corpus_score
 from mosesplug.optimizers.online.learner import LearnerState
+from mosesplug.optimizers.problem import can_scale
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.graphs.learning import use_graphs
@@ -57,9 +58,6 @@ from mosesplug.tuning.workdir.records import (
     read_result,
     read_start,
 )
-
-_FIRST_INTERPOLATED = 3
-"""mert-moses.pl interpolates after this iteration."""
 
 
 def finish_iteration(context: Context, judge: HeldOutScorer | None) -> None:
@@ -226,9 +224,12 @@ def optimize_weights(context: Context, current: IterationRecord) -> IterationRes
             f"{context.optimizer.name} found no usable weights in iteration {iteration}; its lists"
             " are kept: try another algorithm with --continue"
         )
-    share, score = context.configuration.optimization.interpolation, solution.score
-    if share and iteration > _FIRST_INTERPOLATED:
-        optimized = optimized.mix(weights, share)
+    optimization, score = context.configuration.optimization, solution.score
+    share = optimization.interpolation
+    if share and iteration >= optimization.interpolation_start:
+        # Starting weights have the scale of moses.ini, and shares count at one scale.
+        is_scaled = iteration == 1 and can_scale(problem)
+        optimized = optimized.mix(weights.normalize() if is_scaled else weights, share)
         score = corpus_score(problem, context.vector(optimized, space))
     change = optimized.largest_change(decoded_weights(context, iteration, weights))
     return IterationResult(

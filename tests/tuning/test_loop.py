@@ -223,6 +223,37 @@ def test_historic_bests_and_interpolation(toy: Toy) -> None:
     assert historic.iterations[0].optimum == plain.iterations[0].optimum
 
 
+def test_interpolation_from_the_start(toy: Toy) -> None:
+    """The start counts at the scale of the learned weights, whatever its own is."""
+    config = toy.directory / "moses.ini"
+    lines = config.read_text().splitlines()
+    thrice = [
+        " ".join(
+            str(3 * float(word)) if word[-1].isdigit() and "=" not in word else word
+            for word in line.split()
+        )
+        if "= " in line and "name=" not in line
+        else line
+        for line in lines
+    ]
+    found = {}
+    for name, content in (("once", lines), ("thrice", thrice)):
+        config.write_text("\n".join(content) + "\n")
+        for share in (0.0, 0.25):
+            optimization = {"interpolation": share, "interpolation_start": 1}
+            run = toy.configuration(
+                f"{name}{share}", maximum_iterations=1, optimization=optimization
+            )
+            found[name, share] = tune(run)
+    plain, mixed = found["once", 0.0], found["once", 0.25]
+    start = plain.iterations[0].weights.normalize()
+    learned = plain.weights
+    expected = learned.mix(start, 0.25).normalize()
+    assert mixed.weights.normalize().dense == pytest.approx(expected.dense)
+    assert mixed.weights.dense != learned.dense
+    assert found["thrice", 0.25].weights.dense == pytest.approx(mixed.weights.dense)
+
+
 def test_the_optimum_is_that_of_interpolated_weights(toy: Toy) -> None:
     # With these costs, interpolation changes the score.
     options = {"epochs": 1, "averaging": "last", "rate": 1.0, "cost": "lin-och"}
