@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -10,15 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from mosesplug.api.keywords import RUN, collect_keywords
 from mosesplug.api.progress import Progress, RunLog, open_progress
-from mosesplug.cores import usable_cores
 from mosesplug.errors import at_command_line
 from mosesplug.events import DecodingProgress, Event, Note, OptimizerProgress
-from mosesplug.optimizers import algorithm
-from mosesplug.optimizers.recommended import ONLINE
-from mosesplug.options import list_options
-from mosesplug.settings.algorithm_options import add_tune_options
 from mosesplug.settings.build import make_plan
 from mosesplug.settings.configuration import RunPlan
+from mosesplug.settings.defaults import fill_defaults
 from mosesplug.settings.toml import overlay_settings, read_settings
 from mosesplug.tuning.loop import tune as tune_once
 from mosesplug.tuning.repeats.files import check_single
@@ -163,46 +159,3 @@ def follow(
                     report(done, total, what)
 
         yield receive
-
-
-_ALGORITHM_OF_GRAPHS = "mert"
-"""The algorithm of ``mosesplug tune --forest``, where ``kbmira`` takes ten times longer."""
-
-_AVERAGED = ("kbmira", "mert")
-"""Algorithms whose mean weights translated other text better, with the real decoder."""
-
-
-def fill_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of ``mosesplug tune`` with defaults that depend on others.
-
-    Raises:
-        UsageError: an unknown algorithm, or a value that its setting cannot take.
-    """
-    defaults = {
-        option.name: option.tune_default
-        for option in list_options(RunPlan)
-        if option.tune_default is not None
-    }
-    if values.get("forest"):
-        defaults["algorithm"] = _ALGORITHM_OF_GRAPHS
-    if values.get("online"):
-        defaults["algorithm"] = ONLINE
-    if any(values.get(name) for name in ("online", "patience")):
-        del defaults["stop-after"]
-    settings = {**defaults, "threads": usable_cores(), **values}
-    select = "select-run" if settings.get("runs") else "select"
-    if not any(settings.get(name) for name in (select, "last", "online", "heldout")):
-        settings[select] = "average" if _is_averaged(settings) else "best-dev"
-    if not settings.get("range"):  # which asks for random starts
-        options = add_tune_options(algorithm(settings["algorithm"]), settings.get("option", {}))
-        settings |= {"option": options} if options else {}
-    return settings
-
-
-def _is_averaged(values: Mapping[str, Any]) -> bool:
-    """Return whether the mean of all weights is better than those of one iteration."""
-    return values["algorithm"] in _AVERAGED and not _learns_from_graphs(values)
-
-
-def _learns_from_graphs(values: Mapping[str, Any]) -> bool:
-    return bool(values.get("forest")) or str(values.get("decoder", "")).startswith("forest:")

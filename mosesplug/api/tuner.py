@@ -20,7 +20,7 @@ from mosesplug.api.keywords import RUN, collect_keywords
 from mosesplug.api.list_sources import parse_lists
 from mosesplug.api.progress import Progress
 from mosesplug.api.run import Run, open_run, read_run
-from mosesplug.api.tune import fill_defaults, follow
+from mosesplug.api.tune import follow
 from mosesplug.api.weights import (
     WeightTable,
     arrange_initial,
@@ -34,6 +34,7 @@ from mosesplug.errors import DataError, UsageError
 from mosesplug.events import Clock, Event
 from mosesplug.features import FeatureSpace
 from mosesplug.settings.build import make_plan
+from mosesplug.settings.defaults import fill_defaults
 from mosesplug.settings.toml import overlay_settings, read_settings
 from mosesplug.tuning.conclude import conclude
 from mosesplug.tuning.context import Context

@@ -223,10 +223,10 @@ def _tune(directory: Path, **keywords: Any) -> None:
     from formats.moses.ini import read_moses_ini
     from formats.moses.ini_features import list_features
     from mosesplug.api.keywords import collect_keywords
-    from mosesplug.api.tune import fill_defaults
     from mosesplug.optimizers import algorithm as find_algorithm
     from mosesplug.settings.algorithm_options import make_options
     from mosesplug.settings.build import make_plan
+    from mosesplug.settings.defaults import fill_defaults
     from mosesplug.tuning.context import RunData
     from mosesplug.tuning.graphs.learning import read_fixed_weights
     from mosesplug.tuning.invented_run import LINES, tune_invented_sentences

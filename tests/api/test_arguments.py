@@ -6,8 +6,8 @@ import pytest
 
 from formats.errors import FormatError
 from mosesplug.api.keywords import RUN
-from mosesplug.api.tune import fill_defaults
 from mosesplug.errors import DataError, DecoderError
+from mosesplug.settings.defaults import fill_defaults
 
 
 @pytest.mark.parametrize(

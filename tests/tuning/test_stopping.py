@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mosesplug.api.tune import fill_defaults
 from mosesplug.errors import UsageError
 from mosesplug.metrics import metric
 from mosesplug.settings.build import make_plan
+from mosesplug.settings.defaults import fill_defaults
 from mosesplug.tuning import tune
 from mosesplug.tuning.stopping import estimate_noise, find_last_gain
 

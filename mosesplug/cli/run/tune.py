@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from mosesplug.api.tune import fill_defaults
 from mosesplug.cli.run.options import TuneCommand
 from mosesplug.cli.run.running import run
 from mosesplug.decoders.description import ASK
 from mosesplug.errors import UsageError
 from mosesplug.settings.build import make_plan
+from mosesplug.settings.defaults import fill_defaults
 from mosesplug.settings.toml import overlay_settings, read_settings
 
 FILES: tuple[str, ...] = ("input", "refs", "decoder", "config")
