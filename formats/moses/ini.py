@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike, fspath
+from pathlib import Path
 
 from formats.decimals import parse_number
 from formats.errors import FormatError, quote
@@ -179,6 +180,52 @@ def parse_moses_ini(data: bytes, path: str | PathLike[str]) -> MosesIni:
                 remedy="Convert the file with Moses' scripts/training/convert-moses-ini-to-v2.perl",
             )
     return MosesIni(fspath(path), lines, tuple(values), sections)
+
+
+def find_missing_models(ini: MosesIni) -> tuple[IniValue, ...]:
+    """Return the model files that do not exist.
+
+    Their names may be prefixes of real names, and relative ones count from the folder of the
+    configuration.
+    """
+    folder = Path(ini.path).parent
+    return tuple(
+        IniValue("feature", feature.path, feature.line)
+        for feature in ini.features
+        if feature.path is not None and not list_model_files(folder / feature.path)
+    )
+
+
+def with_absolute_paths(ini: MosesIni) -> bytes:
+    """Return the text of the configuration with absolute names of files.
+
+    Relative names of existing files, or prefixes of such, count from the folder of the
+    configuration. Moses itself looks for them in its current directory. Every other byte is kept.
+    """
+    folder = Path(ini.path).absolute().parent
+    lines = list(ini.lines)
+
+    def resolve(match: re.Match[bytes]) -> bytes:
+        path = folder / decode(match[2])
+        return match[1] + encode(str(path)) if list_model_files(path) else match[0]
+
+    for value in ini.section("feature"):
+        content, hash_sign, comment = lines[value.line - 1].partition(b"#")
+        named = re.sub(rb"(?<=\s)([\w-]*(?:path|file)=)([^/\s]\S*)", resolve, content)
+        lines[value.line - 1] = named + hash_sign + comment
+    for value in ini.section("weight-file"):
+        content, hash_sign, comment = lines[value.line - 1].partition(b"#")
+        named = re.sub(rb"()([^/\s]\S*)", resolve, content)
+        lines[value.line - 1] = named + hash_sign + comment
+    return b"".join(lines)
+
+
+def list_model_files(stem: Path) -> list[Path]:
+    """Return the files of a model, whose names begin with that of ``stem``."""
+    if not stem.parent.is_dir():
+        return []
+    named = (path for path in stem.parent.iterdir() if path.name.startswith(stem.name))
+    return sorted(path for path in named if path.is_file())
 
 
 def with_weights(

@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from formats.moses.ini import list_model_files
 from formats.text import write_atomic
 
 _MODEL_PATH = re.compile(r"(?<!\S)path=(\S+)")
@@ -67,7 +68,7 @@ def describe_model_files(config: Path, directory: Path) -> str:
     """
     lines = []
     for name in _MODEL_PATH.findall(config.read_text("utf-8", "surrogateescape")):
-        lines += [describe_size_and_time(path) for path in _list_files(directory / name)]
+        lines += [describe_size_and_time(path) for path in list_model_files(directory / name)]
     return "\n".join(lines)
 
 
@@ -78,16 +79,9 @@ def find_lost_models(config: Path, directory: Path) -> tuple[str, ...]:
         name
         for name in names
         if not Path(name).is_absolute()
-        and not _list_files(directory / name)
-        and _list_files(config.parent / name)
+        and not list_model_files(directory / name)
+        and list_model_files(config.parent / name)
     )
-
-
-def _list_files(stem: Path) -> list[Path]:
-    if not stem.parent.is_dir():
-        return []
-    found = (path for path in stem.parent.iterdir() if path.name.startswith(stem.name))
-    return sorted(path for path in found if path.is_file())
 
 
 def _note(cache: Path) -> Path:

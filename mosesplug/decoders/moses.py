@@ -59,6 +59,16 @@ class MosesCommands:
         command = [str(self.program), *self.flags, "-config", str(config), *self._input_type()]
         return (*self._several(), *command, "-show-weights")
 
+    def translate(self, config: Path, input_file: Path) -> tuple[str, ...]:
+        """Return the command that prints the translation of each sentence.
+
+        Args:
+            config: the model's ``moses.ini``, with the weights to decode with.
+            input_file: one sentence a line.
+        """
+        command = [str(self.program), *self.flags, "-config", str(config), *self._input_type()]
+        return (*self._several(), *command, "-input-file", str(input_file))
+
     def nbest(
         self,
         config: Path,

@@ -1,18 +1,24 @@
-"""Decode the tuning set of a run once more, with the weights of its result."""
+"""Decode with the weights of a result: the tuning set of a run once more, or another text."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
 
+from formats.text import read_lines, write_atomic
+from formats.weights.any_format import read_weights
 from formats.weights.files import read_show_weights
+from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.process import make_error, run_command
+from mosesplug.decoders.protocol import BatchTask
 from mosesplug.errors import DataError, UsageError
-from mosesplug.events import Watcher, ignore_event
+from mosesplug.events import CommandStarted, Watcher, ignore_event
 from mosesplug.settings.build import make_plan
+from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.online import HeldOutSet
 from mosesplug.settings.toml import read_settings
 from mosesplug.tuning.heldout import open_held_out_scorer
-from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.weights import Weights, to_model_weights
 from mosesplug.tuning.workdir.workspace import Workspace
 
 _OF_A_WHOLE_RUN = frozenset({"runs", "select", "select-run", "patience", "transform"})
@@ -64,3 +70,65 @@ def decode_tuning_set(
         finally:
             for path in {*directory.glob("heldout.*")} - known:
                 path.unlink()
+
+
+def translate_text(
+    configuration: Configuration,
+    config: Path,
+    source: Path,
+    directory: Path,
+    prefix: str,
+    watch: Watcher = ignore_event,
+) -> list[bytes]:
+    """Return the 1-best translations of a text, as the decoder prints them with a result.
+
+    Args:
+        configuration: how the decoder is called.
+        config: the result: a ``moses.ini``, or a file of weights of a decoder that is a command.
+        source: the source sentences.
+        directory: of the decoder's files, which are removed.
+        prefix: the beginning of their names.
+
+    Raises:
+        DecoderError: the decoder failed, or left out sentences.
+        UsageError: the decoder translates no other texts.
+        FormatError: a file cannot be read.
+    """
+    sentences = read_lines(source)
+    decoder = configuration.decoding.decoder
+    paths = [directory / f"{prefix}.decoded{end}" for end in ("", ".in", ".err")]
+    if isinstance(decoder, MosesDecoder):
+        out, plain, err = paths
+        write_atomic(plain, b"".join(line + b"\n" for line in sentences))
+        command = decoder.translate(config, plain)
+        watch(CommandStarted(command))
+        run_command(command, directory=directory, stdout=out, stderr=err, timeout=decoder.timeout)
+        lines = [line.strip() for line in read_lines(out)]
+        if len(lines) != len(sentences):
+            raise make_error(
+                f"the decoder wrote {len(lines)} translations of {len(sentences)} sentences",
+                command,
+                err,
+            )
+        for path in paths:
+            path.unlink()
+        return lines
+    weights = read_weights(config)
+    task = BatchTask(
+        config,
+        directory,
+        1,
+        prefix=prefix,
+        executing=lambda command: watch(CommandStarted(command)),
+    )
+    known = {*directory.iterdir()}
+    lines = [b""] * len(sentences)
+    try:
+        with decoder.open_batches(task) as batches:
+            model = to_model_weights(weights.show, Weights.of_file(weights))
+            for nbest in batches.decode(list(enumerate(sentences)), model):
+                lines[int(nbest.sentence_ids[0])] = nbest.text(0) if len(nbest) else b""
+    finally:
+        for path in {*directory.glob(f"{prefix}.*")} - known:
+            path.unlink()
+    return lines

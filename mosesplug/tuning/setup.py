@@ -152,11 +152,15 @@ def check_outputs(configuration: Configuration, workspace: Workspace) -> None:
             )
 
 
-@contextmanager
-def prepare_run(
-    configuration: Configuration, workspace: Workspace, watch: Watcher, earlier: EarlierRun
-) -> Iterator[tuple[Context, HeldOutScorer | None]]:
-    """Check settings and data, then replace an earlier run and open the store."""
+def check_run(configuration: Configuration) -> tuple[Algorithm, Optimizer]:
+    """Check what settings alone tell, without reading data or calling the decoder.
+
+    Returns:
+        The algorithm, and the algorithm with its settings.
+
+    Raises:
+        UsageError: settings exclude each other, or the algorithm does not support them.
+    """
     optimization = configuration.optimization
     if optimization.seed is not None and optimization.seed < 0:
         raise UsageError(f"the seed must not be negative, as {optimization.seed} is")
@@ -166,6 +170,16 @@ def prepare_run(
     if not learns_from_graphs(configuration, algorithm):
         optimizer.require_lists()
     optimizer.require_source(is_known=configuration.source_text is not None)
+    return algorithm, optimizer
+
+
+@contextmanager
+def prepare_run(
+    configuration: Configuration, workspace: Workspace, watch: Watcher, earlier: EarlierRun
+) -> Iterator[tuple[Context, HeldOutScorer | None]]:
+    """Check settings and data, then replace an earlier run and open the store."""
+    optimization = configuration.optimization
+    algorithm, optimizer = check_run(configuration)
     _report_idle_settings(optimization, optimizer, watch)
     prefix = configuration.references
     lines = read_run_references(configuration, _input_lines(configuration))

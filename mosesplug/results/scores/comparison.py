@@ -140,12 +140,30 @@ def compare_systems(
     Raises:
         FormatError: a translation cannot be read, or does not fit the references.
     """
+    names = [system.name for system in systems]
     statistics = measure_systems(systems, metric)
-    found: list[SystemScore] = []
-    for system, runs in zip(systems, statistics, strict=True):
-        baseline = (found[0], statistics[0]) if found else None
-        found.append(_score_system(system, runs, metric, baseline, samples, trials, seed))
-    return found
+    return compare_statistics(names, statistics, metric, samples=samples, trials=trials, seed=seed)
+
+
+def compare_statistics(
+    names: Sequence[str],
+    statistics: Sequence[Sequence[NDArray[Any]]],
+    metric: PreparedMetric,
+    *,
+    samples: int = 1000,
+    trials: int = 10_000,
+    seed: int = 1,
+) -> list[SystemScore]:
+    """Compare systems whose translations have been measured, as ``compare_systems`` does.
+
+    Args:
+        statistics: of each run of each system, as ``measure_systems`` returns them.
+    """
+    scores: list[SystemScore] = []
+    for name, runs in zip(names, statistics, strict=True):
+        baseline = (scores[0], statistics[0]) if scores else None
+        scores.append(_score_system(name, runs, metric, baseline, samples, trials, seed))
+    return scores
 
 
 def measure_systems(systems: Sequence[System], metric: PreparedMetric) -> list[list[NDArray[Any]]]:
@@ -219,7 +237,7 @@ def _measure_run(system: System, run: int, metric: PreparedMetric) -> NDArray[An
 
 
 def _score_system(
-    system: System,
+    name: str,
     runs: Sequence[NDArray[Any]],
     metric: PreparedMetric,
     baseline: tuple[SystemScore, Sequence[NDArray[Any]]] | None,
@@ -245,7 +263,7 @@ def _score_system(
             difference_interval = display_difference(signature, (lowest, highest))
     return SystemScore(
         metric=metric.metric.name,
-        system=system.name,
+        system=name,
         runs=len(runs),
         score=score,
         interval=(min(ends), max(ends)),
