@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from formats.errors import FormatError
     from mosesplug.api.analysis import Analysis, analyze
     from mosesplug.api.checking import check
+    from mosesplug.api.experiments import run_experiment
     from mosesplug.api.fit import Fit
     from mosesplug.api.installation import Plugin, list_plugins
     from mosesplug.api.keywords import ListKeywords
@@ -72,6 +73,7 @@ __all__ = [
     "read_nbest",
     "report",
     "rerank",
+    "run_experiment",
     "score",
     "tune",
     "warm_up",
@@ -82,6 +84,7 @@ _MODULES = {
     "formats.errors": "FormatError",
     "mosesplug.api.analysis": "Analysis analyze",
     "mosesplug.api.checking": "check",
+    "mosesplug.api.experiments": "run_experiment",
     "mosesplug.api.fit": "Fit",
     "mosesplug.api.installation": "Plugin list_plugins",
     "mosesplug.extras.warm_up": "WarmUpReport warm_up",

@@ -107,6 +107,12 @@ COMMANDS: Table = {
         "Compare algorithms on the same n-best lists.",
         ".learn.options:BenchOptimizersCommand",
     ),
+    "experiment": Command(
+        ".learn.experiment:experiment",
+        "Tune, test and compare systems, as one file says.",
+        ".learn.options:ExperimentCommand",
+        after_interrupt="The same command continues.",
+    ),
     "check": Command(
         ".inspect.check:check",
         "Check a tuning set and its lists before tuning.",

@@ -8,8 +8,8 @@ from pathlib import Path
 from formats.text import read_lines, write_atomic
 from formats.weights.any_format import read_weights
 from formats.weights.files import read_show_weights
-from mosesplug.decoders.moses import MosesDecoder
-from mosesplug.decoders.process import make_error, run_command
+from mosesplug.decoders.description import MosesDecoder
+from mosesplug.decoders.processes.run import make_error, run_command
 from mosesplug.decoders.protocol import BatchTask
 from mosesplug.errors import DataError, UsageError
 from mosesplug.events import CommandStarted, Watcher, ignore_event

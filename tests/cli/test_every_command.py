@@ -50,6 +50,7 @@ CALLS = {
     "algorithms": "algorithms kbmira",
     "plugins": "plugins",
     "bench-optimizers": "bench-optimizers list --refs refs --algorithms kbmira --seeds 1",
+    "experiment": "experiment experiment.toml --dry-run",
     "check": "check source refs --nbest list",
     "oracle": "oracle list --refs refs -o -",
     "mbr": "mbr --nbest list",
@@ -127,6 +128,12 @@ def hostile_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (root / f"ids-{name}").write_bytes(b"".join(numbered))
     (root / "moses.ini").write_text(
         "[feature]\nDistortion\nLM\n[weight]\nDistortion0= 0.3\nLM0= 0.5\n"
+    )
+    text = 'input = "source"\nrefs = "refs"\n'
+    (root / "experiment.toml").write_text(
+        'baseline = "kbmira"\nsettings = { decoder = "bad-decoder" }\n'
+        f'[features.dense]\nconfig = "moses.ini"\n[tuning.all]\n{text}[tests.all]\n{text}'
+        "[systems.kbmira]\n"
     )
     program = root / "bad-decoder"
     program.write_bytes(b"#!/bin/sh\ncat >&2 <<'END'\n%b\nEND\nexit 3\n" % HOSTILE)

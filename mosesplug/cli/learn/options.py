@@ -105,6 +105,47 @@ class BenchOptimizersCommand:
 
 
 @dataclass(frozen=True)
+class ExperimentCommand:
+    """Tune, test and compare systems, as one file says; see the manual's page on experiments.
+
+    The file names systems (settings of tune, or another program), feature sets, tuning sets,
+    seeds, test sets and a baseline. Each system is tuned with each of its feature sets, tuning
+    sets and seeds, and translates the test sets. The table is printed, and written into the
+    directory of the experiment as text, Markdown, LaTeX, JSON and a page with figures.
+
+    Finished runs are not repeated, and interrupted ones continue: the same command goes on.
+
+    Examples: mosesplug experiment rich.toml --dry-run; mosesplug experiment rich.toml --jobs 2
+    """
+
+    file: Annotated[
+        Path, Opt("The experiment file.", is_positional=True, metavar="FILE.toml", exists="file")
+    ]
+    directory: Annotated[
+        Path | None,
+        Opt("Directory of all runs [that of the file].", metavar="DIR", is_output=True),
+    ] = None
+    path: Annotated[
+        list[str] | None,
+        Opt("Replace a value of [paths]; repeatable.", metavar="NAME=PATH"),
+    ] = None
+    systems: Annotated[str | None, Opt("Run only these systems.", metavar="NAME,...")] = None
+    jobs: Annotated[
+        int, Opt("Runs side by side.", metavar="N", minimum=1, excludes=("scheduler",))
+    ] = 1
+    scheduler: Annotated[
+        str | None,
+        Opt("Dask cluster whose workers run them: tcp://HOST:PORT.", metavar="ADDRESS"),
+    ] = None
+    dry_run: Annotated[bool, Opt("Say what will run and estimate its time.")] = False
+    table: Annotated[
+        bool, Opt("Run nothing; print the table of finished runs.", excludes=("dry-run",))
+    ] = False
+    json: Json = False
+    quiet: Quiet = False
+
+
+@dataclass(frozen=True)
 class CacheCommand:
     """List the files that only save time, in the user's cache directory.
 

@@ -1,0 +1,89 @@
+"""``mosesplug experiment``: tune, test and compare many systems, as one file says."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+
+from mosesplug.cli.learn.options import ExperimentCommand
+from mosesplug.cli.shared.output import print_json, progress_bar
+from mosesplug.cli.shared.tables import print_blocks
+from mosesplug.errors import DataError, count_noun
+from mosesplug.events import Event, Note
+from mosesplug.experiments.estimate import (
+    RunForecast,
+    forecast_runs,
+    format_duration,
+    sum_forecasts,
+)
+from mosesplug.experiments.file import read_experiment
+from mosesplug.experiments.outputs import write_table
+from mosesplug.experiments.planning import ExperimentPlan, plan_experiment
+from mosesplug.experiments.scheduling import FailedRun, choose_runs, finish_experiment
+from mosesplug.experiments.table import list_notes, make_table, tabulate_experiment
+from mosesplug.results.render.record import tabulate
+from mosesplug.settings.checks import parse_assignments
+from mosesplug.settings.sharding import check_address
+
+
+def experiment(options: ExperimentCommand) -> None:
+    """Finish the runs of an experiment, and print its table."""
+    if options.scheduler is not None:
+        check_address(options.scheduler)
+    paths = {
+        name: str(path) for name, path in parse_assignments(options.path or [], "--path").items()
+    }
+    plan = plan_experiment(read_experiment(options.file, paths=paths, directory=options.directory))
+    only = [name.strip() for name in (options.systems or "").split(",") if name.strip()]
+    if options.dry_run:
+        _print_forecast(plan, only, options)
+        return
+    failures: list[FailedRun] = []
+    with progress_bar(options.quiet or options.json) as progress:
+        if not options.table:
+            failures = finish_experiment(
+                plan,
+                only,
+                jobs=options.jobs,
+                scheduler=options.scheduler,
+                progress=progress,
+                watch=_Warnings(options.quiet),
+            )
+        table = make_table(plan, progress)
+    page = write_table(table, plan)
+    if options.json:
+        print_json(table.as_json())
+    else:
+        print_blocks([tabulate_experiment(table)])
+        print("\n".join(["", *list_notes(table), *table.signatures, f"page: {page}"]))
+    if failures:
+        raise DataError(
+            f"{count_noun(len(failures), 'run')} of {len(plan.runs)} failed:"
+            f" {failures[0].label}: {failures[0].message}. The other runs are finished; the same"
+            " command repeats those that failed"
+        )
+
+
+class _Warnings:
+    """Prints warnings of runs, which would be lost behind the progress bar."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Note) and event.is_warning and not self._quiet:
+            print(f"warning: {event.text}", file=sys.stderr)
+
+
+def _print_forecast(plan: ExperimentPlan, only: list[str], options: ExperimentCommand) -> None:
+    forecasts = forecast_runs(choose_runs(plan, only))
+    if options.json:
+        print_json([asdict(forecast) for forecast in forecasts])
+        return
+    print_blocks([tabulate(RunForecast, forecasts)])
+    seconds, unknown = sum_forecasts(forecasts)
+    if unknown:
+        print(f"\n{count_noun(unknown, 'run')} without an estimate: nothing has run yet")
+    else:
+        total = format_duration(seconds / options.jobs)
+        print(f"\nestimated time to go: {total} with --jobs {options.jobs}")

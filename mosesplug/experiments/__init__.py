@@ -1,0 +1,1 @@
+"""Experiments: systems tuned on several texts with several seeds, tested and compared."""

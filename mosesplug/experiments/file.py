@@ -1,0 +1,387 @@
+"""Read an experiment file: what to tune, on what, with what, and how to test it.
+
+Everything that can be wrong with it is found here or in ``planning``, before anything is decoded.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from mosesplug.errors import UsageError, suggest
+from mosesplug.experiments.keys import (
+    ExperimentKeys,
+    FeatureKeys,
+    SystemKeys,
+    TextKeys,
+    TuningKeys,
+)
+from mosesplug.options import Opt, list_options
+from mosesplug.settings.checks import check_settings, make_settings
+from mosesplug.settings.configuration import RunPlan
+from mosesplug.settings.paths import require_file, require_references
+from mosesplug.settings.toml import check_type
+
+Keys = TypeVar("Keys")
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
+"""Names of tables are names of directories, too."""
+
+_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_PLACE = re.compile(r"\{([A-Za-z][A-Za-z0-9_-]*)\}")
+
+_TABLES = ("paths", "settings", "features", "tuning", "tests", "systems")
+
+_SET_BY_THE_EXPERIMENT = {
+    "input": "give it in [tuning.NAME]",
+    "refs": "give it in [tuning.NAME]",
+    "config": "give it in [features.NAME]",
+    "working-dir": "each run has a directory of its own: leave it out",
+    "seed": "give seeds",
+    "runs": "give seeds",
+    "select-run": "give select",
+    "continue": "an experiment always continues: leave it out",
+    "overwrite": "remove the directory of a run to repeat it",
+    "quiet": "give --quiet on the command line",
+    "verbose": "leave it out",
+    "skip-decoder": "leave it out",
+    "predictable-seeds": "leave it out",
+}
+"""Settings of ``tune`` that the experiment itself gives, and what to do instead."""
+
+
+@dataclass(frozen=True)
+class FeatureSet:
+    """A configuration of the decoder, with settings of ``tune`` that belong to it."""
+
+    name: str
+    keys: FeatureKeys
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class TuningText:
+    """A tuning set, with settings of ``tune`` that belong to it."""
+
+    name: str
+    keys: TuningKeys
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class TestText:
+    """A test set."""
+
+    name: str
+    keys: TextKeys
+
+    __test__ = False  # it is no test of pytest
+
+
+@dataclass(frozen=True)
+class TunedSystem:
+    """A way to tune: settings of ``tune``, or another program."""
+
+    name: str
+    keys: SystemKeys
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """The content of an experiment file, with all names resolved.
+
+    Attributes:
+        path: the file, for messages.
+        directory: of all runs and of the table.
+        paths: the values of ``[paths]``, by which ``{NAME}`` was replaced.
+        values: settings of ``tune`` that all systems share.
+    """
+
+    path: Path
+    directory: Path
+    keys: ExperimentKeys
+    paths: Mapping[str, str]
+    values: Mapping[str, Any]
+    features: Mapping[str, FeatureSet]
+    tuning: Mapping[str, TuningText]
+    tests: Mapping[str, TestText]
+    systems: Mapping[str, TunedSystem]
+
+    def error(self, place: str, problem: object) -> UsageError:
+        """Return the error about a place in the file."""
+        return UsageError(f"{self.path}: {place}: {problem}")
+
+
+def read_experiment(
+    path: Path, *, paths: Mapping[str, str] | None = None, directory: Path | None = None
+) -> Experiment:
+    """Read an experiment file.
+
+    Names of files count from the current directory.
+
+    Args:
+        paths: values that replace those of ``[paths]``, by name.
+        directory: replaces the ``directory`` of the file.
+
+    Raises:
+        UsageError: it is missing or not TOML, a key or name is unknown, a value cannot be used, a
+            file is missing, or a required key or table is. The message names file and key.
+    """
+    file = require_file(path, "the experiment")
+    try:
+        document = tomllib.loads(file.read_bytes().decode(errors="surrogateescape"))
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path}: not valid TOML: {error}") from error
+    reader = _Reader(path)
+    names = reader.read_paths(document.get("paths", {}), paths or {})
+    own = {option.name: option for option in list_options(ExperimentKeys)}
+    for key, value in document.items():
+        if key not in own and (key not in _TABLES or not isinstance(value, Mapping)):
+            known = [*own, *_TABLES]
+            raise UsageError(f"{path}: {key}: unknown key{suggest(key, known) or _list(known)}")
+    top = {key: value for key, value in document.items() if key in own}
+    keys, _ = reader.read_keys(ExperimentKeys, top, "", takes_settings=False)
+    tables = {
+        name: reader.list_tables(name, document.get(name, {}))
+        for name in ("features", "tuning", "tests", "systems")
+    }
+    _, values = reader.read_keys(_NoKeys, document.get("settings", {}), "[settings]")
+    experiment = Experiment(
+        path,
+        Path(directory or keys.directory or file.stem).absolute(),
+        keys,
+        names,
+        values,
+        {
+            name: FeatureSet(name, *reader.read_keys(FeatureKeys, table, f"[features.{name}]"))
+            for name, table in tables["features"].items()
+        },
+        {
+            name: TuningText(name, *reader.read_keys(TuningKeys, table, f"[tuning.{name}]"))
+            for name, table in tables["tuning"].items()
+        },
+        {
+            name: TestText(
+                name, reader.read_keys(TextKeys, table, f"[tests.{name}]", takes_settings=False)[0]
+            )
+            for name, table in tables["tests"].items()
+        },
+        {
+            name: TunedSystem(name, *reader.read_keys(SystemKeys, table, f"[systems.{name}]"))
+            for name, table in tables["systems"].items()
+        },
+    )
+    _check_names(experiment)
+    return experiment
+
+
+def _check_names(experiment: Experiment) -> None:
+    """Check that what systems name exists, and that seeds are distinct."""
+    _check_seeds(experiment, "seeds", experiment.keys.seeds)
+    for system in experiment.systems.values():
+        place = f"[systems.{system.name}]"
+        for key, names, known in (
+            ("features", system.keys.features, experiment.features),
+            ("tuning", system.keys.tuning, experiment.tuning),
+        ):
+            for name in names:
+                if name not in known:
+                    table = f"there is no table [{key}.{name}]"
+                    raise experiment.error(
+                        f"{place} {key}", f"{table}{suggest(name, known) or _list(known)}"
+                    )
+            if len(set(names)) < len(names):
+                raise experiment.error(f"{place} {key}", "a name is given twice: remove one")
+        _check_seeds(experiment, f"{place} seeds", system.keys.seeds)
+
+
+def _check_seeds(experiment: Experiment, place: str, seeds: Sequence[int]) -> None:
+    if len(set(seeds)) < len(seeds):
+        raise experiment.error(
+            place,
+            "a seed is given twice, and both runs would write into one directory: remove one",
+        )
+
+
+@dataclass(frozen=True)
+class _NoKeys:
+    """No keys beside settings of ``tune``."""
+
+
+class _Reader:
+    """Reads the tables of a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._paths: dict[str, str] = {}
+        self._settings = {
+            spelling: option for option in list_options(RunPlan) for spelling in option.accepted
+        }
+
+    def read_paths(self, table: Any, given: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the values of ``[paths]``, with environment variables replaced."""
+        if not isinstance(table, Mapping):
+            raise self._error("paths", "expected a table of names and paths")
+        for name in given:
+            if name not in table:
+                raise self._error(
+                    "[paths]",
+                    f"there is no {name} to replace{suggest(name, table) or _list(table)}",
+                )
+        for name, value in {**table, **given}.items():
+            if not isinstance(value, str):
+                raise self._error(f"[paths] {name}", "expected a string")
+            place = f"[paths] {name}"
+            for match in _VARIABLE.finditer(value):
+                if (variable := match[1] or match[2]) not in os.environ:
+                    raise self._error(
+                        place,
+                        f"the environment variable {variable} is not set: set it, or write the"
+                        " path here",
+                    )
+            path = Path(self._replace(os.path.expandvars(value), place))
+            self._paths[name] = str(path.expanduser())
+        return self._paths
+
+    def _replace(self, text: str, place: str, *, leaves_unknown: bool = False) -> str:
+        """Replace ``{NAME}`` by values of ``[paths]``."""
+
+        def value(match: re.Match[str]) -> str:
+            if match[1] in self._paths:
+                return self._paths[match[1]]
+            if leaves_unknown:
+                return match[0]
+            raise self._error(
+                place,
+                f"{match[0]} is not a name in [paths]"
+                f"{suggest(match[1], self._paths) or _list(self._paths)}",
+            )
+
+        return _PLACE.sub(value, text)
+
+    def list_tables(self, name: str, tables: Any) -> Mapping[str, Mapping[str, Any]]:
+        """Return the tables ``[name.*]``, of which there must be one."""
+        if not isinstance(tables, Mapping) or not tables:
+            raise self._error(f"[{name}.NAME]", "there is no such table: add one or more")
+        lower: dict[str, str] = {}
+        for own, table in tables.items():
+            place = f"[{name}.{own}]"
+            if not isinstance(table, Mapping):
+                raise self._error(f"[{name}] {own}", f"expected a table: write [{name}.NAME] above")
+            if not _NAME.fullmatch(own):
+                raise self._error(
+                    place,
+                    "the name is that of a directory, too: use letters, digits, and any of _.+-",
+                )
+            if own.lower() in lower:
+                raise self._error(
+                    place,
+                    f"{lower[own.lower()]} and {own} would write into one directory where file"
+                    " names ignore case: rename one",
+                )
+            lower[own.lower()] = own
+        return tables
+
+    def read_keys(
+        self, cls: type[Keys], table: Any, place: str, *, takes_settings: bool = True
+    ) -> tuple[Keys, dict[str, Any]]:
+        """Return the declared keys of a table, and its settings of ``tune`` by name."""
+        kind: type = cls
+        own = {option.name: option for option in list_options(kind)}
+        if not isinstance(table, Mapping):
+            raise self._error(place, "expected a table")
+        keys: dict[str, Any] = {}
+        settings: dict[str, Any] = {}
+        for key, value in table.items():
+            where = f"{place} {key}".strip()
+            is_command = key == "command"
+            text = self._replace_all(value, where, leaves_unknown=is_command or key in _COMMANDS)
+            if key in own:
+                keys[key] = self._check(own[key], text, where)
+            elif takes_settings and key in _SET_BY_THE_EXPERIMENT:
+                raise self._error(where, _SET_BY_THE_EXPERIMENT[key])
+            elif takes_settings and key in self._settings:
+                option = self._settings[key]
+                if option.name in settings:
+                    raise self._error(where, f"the setting {option.name} is given twice")
+                settings[option.name] = self._check(option, text, where)
+            else:
+                known = [*own, *(self._settings if takes_settings else ())]
+                raise self._error(where, f"unknown key{suggest(key, known) or _list(own)}")
+        required = [declared.name for declared in fields(kind) if declared.default is MISSING]
+        for name in required:
+            if name not in keys:
+                raise self._error(f"{place} {name}".strip(), f"missing. {own[name].help}")
+        spelled = lambda name: f"{place} {name}".strip()  # noqa: E731
+        try:
+            check_settings(own.values(), keys, spelled)
+        except UsageError as error:
+            raise UsageError(f"{self._path}: {error}") from error
+        made = make_settings(cls, keys, convert=_take)
+        return made, settings
+
+    def _replace_all(self, value: Any, place: str, *, leaves_unknown: bool) -> Any:
+        if isinstance(value, str):
+            return self._replace(value, place, leaves_unknown=leaves_unknown)
+        if isinstance(value, list):
+            return [self._replace_all(one, place, leaves_unknown=leaves_unknown) for one in value]
+        if isinstance(value, Mapping):
+            return {
+                name: self._replace_all(one, place, leaves_unknown=leaves_unknown)
+                for name, one in value.items()
+            }
+        return value
+
+    def _check(self, option: Opt, value: Any, place: str) -> Any:
+        """Return the value of a key; texts may be one text."""
+        if option.name == "seeds":
+            return self._seeds(value, place)
+        if option.kind == "texts" and isinstance(value, str) and option.path:
+            value = [value]
+        try:
+            value = check_type(option, value, place)
+            if option.exists == "file":
+                return require_file(value, option.help.lower())
+            if option.exists == "references":
+                return require_references(value)
+        except UsageError as error:
+            problem = str(error).removeprefix(f"{place}: ")
+            raise self._error(place, problem) from error
+        return value
+
+    def _seeds(self, value: Any, place: str) -> tuple[int, ...]:
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        if is_number and value >= 1:
+            return tuple(range(1, value + 1))
+        if (
+            isinstance(value, list)
+            and value
+            and all(type(seed) is int and seed >= 0 for seed in value)
+        ):
+            return tuple(value)
+        raise self._error(place, f"expected a number of seeds, or a list of them, not {value}")
+
+    def _error(self, place: str, problem: object) -> UsageError:
+        return UsageError(f"{self._path}: {place}: {problem}")
+
+
+_COMMANDS = ("decode-command", "heldout-decoder")
+"""Settings with placeholders of their own."""
+
+
+def _take(option: Opt, value: Any) -> Any:
+    """Return the value of a key as its field holds it."""
+    if option.kind == "path":
+        return Path(value)
+    return tuple(value) if option.kind == "texts" else value
+
+
+def _list(names: object) -> str:
+    known = ", ".join(map(str, names)) if isinstance(names, (list, tuple, Mapping)) else ""
+    return f". Known are {known}" if known else ""

@@ -1,0 +1,116 @@
+"""The keys of an experiment file, each declared once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from mosesplug.options import Opt
+
+
+@dataclass(frozen=True)
+class ExperimentKeys:
+    """Keys at the top of the file, before its first table."""
+
+    baseline: Annotated[
+        str,
+        Opt(
+            "System that the others are compared with",
+            details="Or SYSTEM/FEATURES, or SYSTEM/FEATURES/TUNING. What is not named is that of "
+            "the row, if the system has it, else the only one that it has.",
+        ),
+    ]
+    seeds: Annotated[
+        tuple[int, ...],
+        Opt(
+            "Number of seeds, or a list of them",
+            details="3 is [1, 2, 3]. A system may have seeds of its own.",
+        ),
+    ] = (1,)
+    directory: Annotated[
+        Path | None,
+        Opt(
+            "Directory of all runs and of the table",
+            is_output=True,
+            default_text="the name of the file without .toml",
+        ),
+    ] = None
+    metrics: Annotated[
+        tuple[str, ...],
+        Opt(
+            "Metrics of the test sets",
+            details="As for mosesplug compare: 'BLEU', 'CHRF beta:2'. The first one is that of the "
+            "mean over the test sets and of the figures.",
+        ),
+    ] = ("BLEU",)
+    trials: Annotated[
+        int,
+        Opt("Trials of approximate randomization", minimum=1, details="They give p."),
+    ] = 10_000
+    keep_lists: Annotated[
+        bool,
+        Opt(
+            "Keep stores and n-best lists of finished runs",
+            details="Otherwise they are removed when the test sets are decoded. Weights, "
+            "moses.ini, summary.json and translations are always kept.",
+        ),
+    ] = False
+
+
+@dataclass(frozen=True)
+class FeatureKeys:
+    """Keys of a table ``[features.NAME]``, beside settings of ``tune``."""
+
+    config: Annotated[Path, Opt("The decoder's moses.ini, or file of weights", exists="file")]
+
+
+@dataclass(frozen=True)
+class TextKeys:
+    """Keys of a table ``[tests.NAME]``."""
+
+    input: Annotated[Path, Opt("Source sentences", exists="file")]
+    refs: Annotated[Path, Opt("References: a file, or the prefix of several", exists="references")]
+
+
+@dataclass(frozen=True)
+class TuningKeys(TextKeys):
+    """Keys of a table ``[tuning.NAME]``, beside settings of ``tune``."""
+
+    sentences: Annotated[
+        int | None, Opt("The first N sentences only", minimum=1, default_text="all")
+    ] = None
+
+
+@dataclass(frozen=True)
+class SystemKeys:
+    """Keys of a table ``[systems.NAME]``, beside settings of ``tune``."""
+
+    features: Annotated[
+        tuple[str, ...], Opt("Feature sets that it is tuned with", default_text="all")
+    ] = ()
+    tuning: Annotated[
+        tuple[str, ...], Opt("Tuning sets that it is tuned on", default_text="all")
+    ] = ()
+    seeds: Annotated[
+        tuple[int, ...],
+        Opt("Number of seeds, or a list of them", default_text="that of the experiment"),
+    ] = ()
+    command: Annotated[
+        str,
+        Opt(
+            "Another tuning program in the place of tune",
+            excludes=("untuned",),
+            details="Its words may hold {input}, {refs}, {config}, {seed}, {directory} (which does "
+            "not exist yet), and any setting of tune in braces, as {decoder-flags}.",
+        ),
+    ] = ""
+    result: Annotated[
+        Path | None,
+        Opt(
+            "Its resulting moses.ini, within {directory}",
+            requires=("command",),
+            default_text="moses.ini",
+        ),
+    ] = None
+    untuned: Annotated[bool, Opt("Decode with the weights of the feature set")] = False
