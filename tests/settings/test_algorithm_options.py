@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import pytest
@@ -40,6 +41,27 @@ def test_values_take_the_fields_types() -> None:
     assert make_options(fake(), given) == Options(7, 1e-3, "two", False, "5")
     assert make_options(fake(), {}) == Options()
     assert make_options(fake(), {"rounds": 2}) == Options(2)
+
+
+@pytest.mark.parametrize("name", ["rm-pa", "rm-cp", "adagrad", "rampion", "pro", "pro+mert"])
+def test_paper_variants_set_what_the_manual_says(name: str) -> None:
+    page = Path(__file__).parents[2] / "docs" / "algorithms" / "papers.md"
+    (section,) = (
+        part
+        for part in page.read_text().split("\n## ")
+        if name.removesuffix("+mert") in part.partition("\n")[0].split(", ")
+    )
+    rows = dict(re.findall(r"^\| `(\w+)` \| (\S+) \|", section, re.MULTILINE))
+    row = algorithms()[name]
+    known = options_by_field(row.options)
+    given = {option: value for option, value in rows.items() if option in known}
+    assert make_options(row, {"variant": "paper"}) == make_options(
+        row, {**given, "variant": "paper"}
+    )
+    assert make_options(row, given) == replace(
+        make_options(row, {"variant": "paper"}), variant="mosesplug"
+    )
+    assert set(known["variant"].presets["paper"]) == set(rows)
 
 
 def test_tune_adds_its_own_defaults_under_their_condition() -> None:

@@ -247,6 +247,7 @@ def test_values_are_compared_under_the_names_of_the_store() -> None:
     found = list_compared_values(replace(OptimizerSettings(), window=2))
     assert list(found) == [
         *("active features", "ranges", "earlier iterations", "historic bests", "interpolation"),
+        "interpolation start",
         "predictable seeds",
     ]
     assert found["earlier iterations"] == "2"

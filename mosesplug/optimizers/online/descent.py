@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Annotated, Literal
 
 import numpy as np
@@ -76,10 +77,37 @@ class SgdOptions(RateOptions):
     ] = "l2"
 
 
+_GREEN: Mapping[str, object] = MappingProxyType(
+    {
+        "batch": 20,
+        "averaging": "last",
+        "start_spread": 0.0,
+        "keep_state": True,
+        "cost": "lin-och",
+        "loss": "logistic",
+        "kept_pairs": 15,
+        "minimum_count": 0,
+        "rate": 0.02,
+        "regularization": 0.1,
+        "norm": "l1",
+    }
+)
+
+
 @dataclass(frozen=True)
 class AdagradOptions(RateOptions):
     """Settings of AdaGrad."""
 
+    variant: Annotated[
+        Literal["mosesplug", "paper"],
+        Opt(
+            "defaults of the other settings: mosesplug's, or the paper's",
+            details="paper: pairs by BLEU+1 of the sentence, starting weights at their own scale, "
+            "and the last weights. Settings that are given keep their values.",
+            source="Green et al. 2013, Algorithm 1 and section 4.2",
+            presets={"paper": _GREEN},
+        ),
+    ] = "mosesplug"
     batch: Annotated[
         int, same_as(OnlineOptions, "batch", source="Green et al. 2013, section 4.2")
     ] = 20

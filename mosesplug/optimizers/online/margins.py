@@ -42,9 +42,10 @@ the difference of their features and ``D`` that of their gains, the closed forms
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -154,10 +155,37 @@ class MiraOptions(GraphCostOptions):
     ] = 1e-3
 
 
+_EIDELMAN: Mapping[str, object] = MappingProxyType(
+    {
+        "batch": 1,
+        "averaging": "all",
+        "cost": "background",
+        "remember": "one-best",
+        "background_decay": 0.95,
+        "cost_unit": "source",
+        "margin_bound": 1.0,
+        "bounded": "all",
+        "solver_iterations": 100,
+    }
+)
+_EIDELMAN_SLACK = 0.01
+
+
 @dataclass(frozen=True)
 class RelativeMarginOptions(GraphCostOptions):
     """Settings of passive-aggressive relative margin."""
 
+    variant: Annotated[
+        Literal["mosesplug", "paper"],
+        Opt(
+            "defaults of the other settings: mosesplug's, or the paper's",
+            details="paper: one sentence at a time, with costs in words of the source, in the "
+            "context of earlier 1-best hypotheses; C and D are 0.01, with sparse features D is "
+            "0.1. Settings that are given keep their values.",
+            source="Eidelman et al. 2013, section 4.1; kbest_cut_mira of cdec, its program",
+            presets={"paper": _EIDELMAN},
+        ),
+    ] = "mosesplug"
     averaging: Annotated[
         Averaging,
         same_as(
@@ -171,7 +199,8 @@ class RelativeMarginOptions(GraphCostOptions):
         float,
         Opt(
             "C: weight of losses, and largest step for a margin",
-            details="0 stands for 0.01 on stored lists, and for 0.001 while decoding.",
+            details="0 stands for 0.01 on stored lists, and for 0.001 while decoding; with "
+            "variant=paper for 0.01.",
             source="0.01: Eidelman et al. 2013, section 4.1; 0.001: found on halves of a tuning "
             "set",
             minimum=0.0,
@@ -346,7 +375,9 @@ def _relative(
     """Return a function that sets the margins and bounds of a batch."""
 
     def settings(batch: Batch, step: Step) -> dict[str, Any]:
-        default = step.choose(stored=0.01, decoding=0.001)
+        default = _EIDELMAN_SLACK
+        if options.variant == "mosesplug":
+            default = step.choose(stored=0.01, decoding=0.001)
         # D is larger with many features (Eidelman et al. 2013, section 4.1).
         factor = 10.0 if len(batch.space) > batch.space.n_dense else 1.0
         return {

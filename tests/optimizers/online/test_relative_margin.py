@@ -45,6 +45,20 @@ def moved(
     return found
 
 
+def test_slacks_of_the_paper_hold_while_decoding() -> None:
+    """C and D are 0.01 (4.1), D 0.1 with sparse features; the defaults differ while decoding."""
+    decoding = make_step(ALL)
+    assert not decoding.uses_stored_lists
+    batch, old = random_batch(3, [6]), np.zeros(6)
+    assert batch.space.n_sparse
+    paper = RelativeMarginOptions(variant="paper", cost="lin-och", margin_bound=0.2)
+    given = replace(paper, variant="mosesplug", slack=0.01, bound_slack=0.1)
+    found = moved(rm_pa_learner(paper), batch, old)
+    np.testing.assert_array_equal(found, moved(rm_pa_learner(given), batch, old))
+    plain = replace(paper, variant="mosesplug")
+    assert (found != moved(rm_pa_learner(plain), batch, old)).any()
+
+
 def objective_of(
     batch: Batch, old: NDArray[np.float64], weights: NDArray[np.float64], bounded: str
 ) -> float:

@@ -27,7 +27,9 @@ normalized. If all dense weights are active, so that their scale is free, the in
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated, Literal
 
 import numpy as np
@@ -57,14 +59,35 @@ _HALVINGS = 30
 """After so many halvings of a step the minimum counts as reached."""
 
 
+_GIMPEL: Mapping[str, object] = MappingProxyType(
+    {
+        "cost": "lin-och",
+        "scaling": "none",
+        "ramp": "3",
+        "rounds": 10,
+        "passes": 5,
+        "step": 1e-4,
+        "regularization": 1.0,
+        "cost_scale": 10.0,
+        "start_norm": 5.0,
+    }
+)
+
+
 @dataclass(frozen=True)
 class RampionOptions(GainOptions):
-    """Settings of RAMPION; constants are the paper's unless ``source`` says otherwise.
+    """Settings of RAMPION; constants are the paper's unless ``source`` says otherwise."""
 
-    ``scaling=none``, ``step=0.0001`` and ``rounds=10`` are those of the paper and of cdec's
-    ``rampion_cccp``.
-    """
-
+    variant: Annotated[
+        Literal["mosesplug", "paper"],
+        Opt(
+            "defaults of the other settings: mosesplug's, or the paper's",
+            details="paper: steps of 0.0001 in the features' own units, and ten rounds after each "
+            "decoding. Settings that are given keep their values.",
+            source="Gimpel & Smith 2012; rampion_cccp of cdec",
+            presets={"paper": _GIMPEL},
+        ),
+    ] = "mosesplug"
     ramp: Annotated[
         Literal["1", "2", "3"],
         Opt(

@@ -8,13 +8,16 @@ and the default classifier that of ``megam``; they exchange arrays instead of fi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated
+from types import MappingProxyType
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError, UsageError
+from mosesplug.metrics.protocol import Smoothing
 from mosesplug.optimizers.batch.mert.mert import MERT
 from mosesplug.optimizers.batch.mert.options import MertOptions
 from mosesplug.optimizers.batch.ranking.classifiers import (
@@ -41,10 +44,34 @@ _FACTOR = "SparseFactor"
 """The dense feature that replaces the sparse ones in MERT: their score."""
 
 
+_HOPKINS: Mapping[str, object] = MappingProxyType(
+    {
+        "classifier": "logistic",
+        "prior_precision": 1.0,
+        "acceptance": "sorted",
+        "candidate_pairs": 5000,
+        "kept_pairs": 50,
+        "minimum_difference": 0.05,
+        "sentence_bleu": "lin-och",
+        "smooth_brevity_penalty": False,
+    }
+)
+
+
 @dataclass(frozen=True)
 class ProOptions(ClassifierOptions, ConstraintOptions):
     """Settings of PRO, with the defaults of Moses and of ``megam``."""
 
+    variant: Annotated[
+        Literal["mosesplug", "paper"],
+        Opt(
+            "defaults of the other settings: those of Moses, or the paper's",
+            details="paper: BLEU+1 of Lin & Och, and exactly the pairs with the largest "
+            "differences. Settings that are given keep their values.",
+            source="Hopkins & May 2011",
+            presets={"paper": _HOPKINS},
+        ),
+    ] = "mosesplug"
     candidate_pairs: Annotated[
         int,
         Opt(
@@ -70,9 +97,22 @@ class ProOptions(ClassifierOptions, ConstraintOptions):
             minimum=0.0,
         ),
     ] = 0.05
+    sentence_bleu: Annotated[
+        Literal["moses", "lin-och"],
+        Opt(
+            "smoothing of sentence BLEU: counts of all n-grams, or not of words",
+            details="1 is added to matches and totals of all n-gram lengths (moses), or of all but "
+            "single words (lin-och, BLEU+1). Other metrics score the sentence.",
+            source="pro of Moses; Hopkins & May 2011, after Lin & Och 2004",
+        ),
+    ] = "moses"
     smooth_brevity_penalty: Annotated[
         bool,
-        Opt("smooth the brevity penalty of sentence BLEU, too", source="pro -b; Nakov et al. 2012"),
+        Opt(
+            "smooth the brevity penalty of sentence BLEU, too",
+            source="pro -b; Nakov et al. 2012",
+            only_with="sentence_bleu=moses",
+        ),
     ] = False
 
 
@@ -92,7 +132,7 @@ def pro(
 
     See ``problem`` for the arguments. ``rng`` draws the pairs and the perceptron's orders; the
     result depends on the initial weights only where they are inactive. Hypotheses are ranked by
-    Moses' smoothed sentence BLEU if the metric is BLEU or a mixture with it, otherwise by the
+    smoothed sentence BLEU if the metric is BLEU or a mixture with it, otherwise by the
     metric of the sentence.
 
     Raises:
@@ -106,7 +146,10 @@ def pro(
             f"{problem.metric.name} has no brevity penalty to smooth: leave out "
             "smooth_brevity_penalty"
         )
-    scores = sentence_scores(problem, "nakov" if options.smooth_brevity_penalty else "moses")
+    smoothing: Smoothing = options.sentence_bleu
+    if options.smooth_brevity_penalty and smoothing == "moses":
+        smoothing = "nakov"
+    scores = sentence_scores(problem, smoothing)
 
     def draw(top: int, count: int) -> NDArray[np.int64]:
         return rng.integers(0, top, count)

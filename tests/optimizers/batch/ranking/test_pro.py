@@ -14,6 +14,7 @@ from formats.weights.files import read_init_opt
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import metric
+from mosesplug.metrics.sentence_bleu import sentence_bleu_lin_och, sentence_bleu_moses
 from mosesplug.optimizers.batch.mert.options import MertOptions
 from mosesplug.optimizers.batch.ranking.pro import ProMertOptions, ProOptions
 from mosesplug.optimizers.problem import Problem, corpus_score
@@ -135,6 +136,23 @@ def test_smoothing_a_missing_brevity_penalty_is_rejected() -> None:
     problem, _ = planted(32)
     with pytest.raises(UsageError, match="accuracy"):
         run(problem, np.ones(5), smooth_brevity_penalty=True)
+
+
+def test_the_smoothing_decides_which_hypothesis_is_better() -> None:
+    """The first shares no word with the reference, the second one word, but is too long."""
+    stats = np.array([[0, 8, 0, 7, 0, 6, 0, 5, 8], [1, 11, 0, 10, 0, 9, 0, 8, 8]])
+    moses, plus_one = (
+        score(stats.astype(np.float64)) for score in (sentence_bleu_moses, sentence_bleu_lin_och)
+    )
+    assert moses[0] > moses[1]
+    assert plus_one[0] < plus_one[1]
+    lists = replace(tuning_set([2], np.array([[1.0], [0.0]]), np.zeros(2)), stats=stats)
+    problem = Problem(lists, metric("BLEU", "case:true"))
+    signs = [
+        np.sign(run(problem, np.ones(1), sentence_bleu=kind, minimum_difference=0.0)[0])
+        for kind in ("moses", "lin-och")
+    ]
+    assert signs == [1.0, -1.0]
 
 
 def test_before_mert_nothing_is_lost() -> None:
