@@ -1,16 +1,69 @@
-"""The error that every reader of this library raises.
+"""Messages, and the error that every reader of this library raises.
 
-It names the path, the line, what is wrong, and what to do.
+An error names the path, the line, what is wrong, and what to do.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from os import PathLike, fspath
 
 LONGEST_QUOTE = 40
 _LONGEST_MESSAGE = 1000
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+@dataclass(frozen=True)
+class OptionName:
+    """An option that a message names, and its value if the message says one.
+
+    As text it is a field of a template: ``{--select median}``.
+    """
+
+    name: str
+    value: str = ""
+
+    def __str__(self) -> str:
+        return f"{{{spell_option(self)}}}"
+
+
+Spelling = Callable[[OptionName], str]
+"""How a program or a call writes an option."""
+
+
+def spell_option(option: OptionName) -> str:
+    """Return an option as at the command line: ``--select median``."""
+    return f"--{option.name} {option.value}".rstrip()
+
+
+class Message(str):
+    """A text that names options, each as the reader's command line or call writes it.
+
+    Args:
+        template: the text, where ``{--folds}`` and ``{--select median}`` name options; all other
+            braces stand for themselves. A message stays as it is, unless another spelling is given.
+        spelling: how options are written; by default as at the command line.
+    """
+
+    template: str
+
+    def __new__(cls, template: str = "", spelling: Spelling | None = None) -> Message:
+        """Spell the options."""
+        if isinstance(template, Message):
+            if spelling is None:
+                return template
+            template = template.template
+        spelling = spelling or spell_option
+        text, *pieces = template.split("{--")
+        for piece in pieces:
+            field, _, literal = piece.partition("}")
+            name, _, value = field.partition(" ")
+            text += spelling(OptionName(name, value)) + literal
+        message = super().__new__(cls, text)
+        message.template = template
+        return message
 
 
 class FormatError(ValueError):
@@ -28,21 +81,33 @@ class FormatError(ValueError):
         line: int | None = None,
         remedy: str | None = None,
     ) -> None:
-        self.message = message
+        self.message = Message(message)
         self.path = None if path is None else fspath(path)
         self.line = line
-        self.remedy = remedy
-        super().__init__(message)
+        self.remedy = None if remedy is None else Message(remedy)
+        super().__init__(self.message)
+
+    def spell(self, spelling: Spelling) -> None:
+        """Spell the options that the error names."""
+        self.message = Message(self.message, spelling)
+        self.remedy = None if self.remedy is None else Message(self.remedy, spelling)
+
+    @property
+    def template(self) -> str:
+        """The text with options as fields, for the message of another error."""
+        return self._join(self.message.template, self.remedy and self.remedy.template)
 
     def __str__(self) -> str:
+        return self._join(self.message, self.remedy)
+
+    def _join(self, message: str, remedy: str | None) -> str:
         place = self.path or ""
         if self.line is not None:
             place += f":{self.line}" if place else f"line {self.line}"
-        message = self.message
         if len(message) > _LONGEST_MESSAGE:  # a name in it may be as long as the file
             message = f"{message[:_LONGEST_MESSAGE]}..."
         text = f"{place}: {message}" if place else message
-        return _UNSEEN.sub(_escape, f"{text}. {self.remedy}" if self.remedy else text)
+        return _UNSEEN.sub(_escape, f"{text}. {remedy}" if remedy else text)
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -293,6 +293,6 @@ def require_local(oracles: str) -> None:
     """
     if oracles in ("bold", "hybrid"):
         raise UsageError(
-            f"oracles={oracles} needs search graphs (tune --forest, optimize --graphs), not lists "
-            "or shards. For lists, see tune --forced-decoding."
+            f"oracles={oracles} needs search graphs (tune {{--forest}}, optimize {{--graphs}}), "
+            "not lists or shards. For lists, see tune {--forced-decoding}."
         )

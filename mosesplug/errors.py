@@ -18,30 +18,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextvars import ContextVar
+
+from formats.errors import Message, OptionName, Spelling, spell_option
 
 __all__ = [
     "DataError",
     "DecoderError",
+    "Message",
     "MosesplugError",
     "OptimizerError",
+    "OptionName",
+    "Spelling",
     "StoreError",
     "StoreFull",
     "StoreInUse",
     "StoreMismatch",
     "UsageError",
-    "at_command_line",
     "count_noun",
+    "spell_option",
     "suggest",
 ]
 
 
-at_command_line = ContextVar("at_command_line", default=False)
-"""Whether messages name options of the command line instead of Python keywords."""
-
-
 class MosesplugError(Exception):
-    """Base of all errors; the message is one line that says what to do."""
+    """Base of all errors; the message is one line that says what to do.
+
+    It names options as a ``Message`` does.
+    """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(Message(message))
+
+    @property
+    def template(self) -> str:
+        """The message with options as fields, for the message of another error."""
+        return Message(self.args[0]).template
+
+    def spell(self, spelling: Spelling) -> None:
+        """Spell the options that the error names."""
+        self.args = (Message(self.args[0], spelling),)
 
 
 class UsageError(MosesplugError):

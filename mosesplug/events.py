@@ -7,15 +7,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from formats.errors import Message
+
 Phase = Literal["filter", "features", "decode", "score", "optimize", "judge", "compare"]
 
 
 @dataclass(frozen=True)
 class Note:
-    """A message for the user; ``is_warning`` if it may be unwanted."""
+    """A ``Message`` for the user; ``is_warning`` if it may be unwanted."""
 
     text: str
     is_warning: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", Message(self.text))
 
 
 @dataclass(frozen=True)

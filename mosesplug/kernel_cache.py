@@ -303,4 +303,4 @@ def share_warning(semaphore: Semaphore) -> None:
 
 def _warn(problem: str) -> None:
     if _warnings_left.acquire(False):
-        logging.getLogger("mosesplug").warning("warning: %s", problem)
+        logging.getLogger(__name__).warning("warning: %s", problem)

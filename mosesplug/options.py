@@ -50,6 +50,7 @@ class Opt:
         choices: the words of a ``choice``.
         path: attributes that lead to it from the root class; empty if it is read by
             ``settings.build`` only.
+        keyword: its name in Python; by default ``name`` with underscores.
         aliases: more spellings, hidden.
         metavar: the name of the value in ``--help``; by default that of its kind.
         minimum, maximum: bounds of a number.
@@ -93,6 +94,7 @@ class Opt:
     help: str
     panel: Panel | Literal[""] = ""
     name: str = ""
+    keyword: str = ""
     short: str = ""
     kind: Kind = "text"
     default: object = None
@@ -320,9 +322,11 @@ def _complete(
         declared.default if declared.default_factory is MISSING else declared.default_factory()
     )
     kind = "choice" if option.choices else kind
+    option_name = option.name or _replace_underscores(declared.name)
     return replace(
         option,
-        name=option.name or _replace_underscores(declared.name),
+        name=option_name,
+        keyword=option.keyword or option_name.replace("-", "_"),
         kind=kind,
         choices=option.choices or choices,
         metavar=option.metavar or _METAVARS.get(kind, ""),

@@ -95,5 +95,5 @@ def load_plugins(
                 problem, plugin = str(error), None
         if problem and problem not in _warned:
             _warned.add(problem)
-            logging.getLogger("mosesplug").warning("warning: %s", problem)
+            logging.getLogger(__name__).warning("warning: %s", problem)
         yield entry, plugin, problem

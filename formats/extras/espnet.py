@@ -171,7 +171,7 @@ class _Hypotheses:
                 f"{found}, but line {line} of {self.path.name} has {quote(key)}",
                 "Give all files of a directory the same utterances, in the same order",
             )
-        remedy = "Give every hypothesis one finite number, or name the files to read (--columns)"
+        remedy = "Give every hypothesis one finite number, or name the files to read ({--columns})"
         place = Place(fspath(path), number)
         return parse_value(_TENSOR.sub(rb"\1", field), f"a value of {path.name}", place, remedy)
 

@@ -181,7 +181,7 @@ def _values(
                 f"{quote(key)}",
                 "Make all archives from the same lists, in the same order",
             )
-        remedy = "Give every hypothesis one finite cost, or name the archives to read (--columns)"
+        remedy = "Give every hypothesis one finite cost, or name the archives to read ({--columns})"
         values.append(0.0 - parse_value(field, "the cost", Place(fspath(path), last), remedy))
     return values
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from formats.decimals import parse_number
-from formats.errors import FormatError, quote
+from formats.errors import FormatError, Message, quote
 
 BLANKS = bytes(range(33))
 """Bytes that separate tokens: the blank and all below it."""
@@ -134,7 +134,7 @@ class Layout:
         if given is None:
             raise place.error(
                 f"the features have no labels ({len(tokens)} bare numbers)",
-                "Give the name of each column, in order (--names)",
+                "Give the name of each column, in order ({--names})",
             )
         return cls(False, given)
 
@@ -157,9 +157,10 @@ def parse_entry(line: bytes, layout: Layout, place: Place) -> NBestEntry:
         return _parse_fields(line, layout, place)
     except FormatError as error:
         if layout.n_skipped:
-            error.remedy = (
-                f"{error.remedy}. The first line has a field between text and features: see "
-                "whether that is part of a text with |||"
+            remedy = Message(error.remedy or "").template
+            error.remedy = Message(
+                f"{remedy}. The first line has a field between text and features: see whether that"
+                " is part of a text with |||"
             )
         raise
 
@@ -191,7 +192,7 @@ def _parse_fields(line: bytes, layout: Layout, place: Place) -> NBestEntry:
         if _WORD_SCORES[:-1].decode() in dict(groups):
             remedy = (
                 "WordScores has a score of each word, whose number varies: decode without them, or "
-                "read the list with --format marian"
+                "read the list with {--format marian}"
             )
         raise place.error(
             f"the features are {_spell(groups)}, but the first line has {_spell(layout.groups)}",
@@ -361,7 +362,7 @@ def _parse_unlabeled(
     if len(values) != n_names:
         raise place.error(
             f"{len(values)} feature values, but {n_names} names were given",
-            "Give the name of each column, in order (--names). The fields are: sentence id ||| "
+            "Give the name of each column, in order ({--names}). The fields are: sentence id ||| "
             "text ||| features ||| score",
         )
     rest = iter(values)

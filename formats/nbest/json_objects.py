@@ -108,7 +108,7 @@ class ListForm:
         if id_key is None and list_key is None:
             raise place.error(
                 f"the object has no id, only {_spell(found)}",
-                f"{_EXAMPLE}. Lists without ids: --format flat:N",
+                f"{_EXAMPLE}. Lists without ids: {{--format}} flat:N",
             )
         first = found if list_key is None else _hypotheses(found, list_key, place)[0]
         is_nested = "scores" in first
@@ -156,13 +156,13 @@ def iter_hypotheses(
             raise place.error(
                 f"the hypothesis has no feature {quote(name)[1:-1]}",
                 "All hypotheses need the features of the first one. If this one is 0 where it is "
-                "missing, name the dense features (--dense)",
+                "missing, name the dense features ({--dense})",
             )
         if values and not form.is_open:
             raise place.error(
                 f"the feature {quote(next(iter(values)))[1:-1]} is not in the first hypothesis",
-                "All hypotheses need the same features. Choose some (--columns id,hyp,NAME,...), "
-                "or name the dense ones (--dense): all others are then sparse",
+                "All hypotheses need the same features. Choose some ({--columns} id,hyp,NAME,...), "
+                "or name the dense ones ({--dense}): all others are then sparse",
             )
         score = math.nan
         if form.has_score and row.get("score") is not None:

@@ -86,13 +86,13 @@ _LAYOUTS = (
     OtherLayout(
         "an array of NumPy",
         _begins(b"\x93NUMPY"),
-        "Features come beside texts: give the texts as the list (--format flat:N), and the array "
-        "with --add-feature NAME=FILE",
+        "Features come beside texts: give the texts as the list ({--format} flat:N), and the array "
+        "with {--add-feature} NAME=FILE",
     ),
     OtherLayout(
         "an XML file",
         _begins(b"<?xml", b"<!DOCTYPE", b"<nbest", b"<tstset", b"<refset"),
-        "Write a table with the columns id, hyp and the scores (--format tsv)",
+        "Write a table with the columns id, hyp and the scores ({--format tsv})",
     ),
     *(
         OtherLayout(
@@ -105,7 +105,7 @@ _LAYOUTS = (
     OtherLayout(
         "a list of scores and texts without sentence ids",
         _has_scores_first,
-        "Put the text first: awk -F '\\t' '{print $2 \"\\t\" $1}' FILE > list, and --format "
+        "Put the text first: awk -F '\\t' '{print $2 \"\\t\" $1}' FILE > list, and {--format} "
         "nemo:N, for N hypotheses a sentence",
     ),
 )

@@ -173,7 +173,7 @@ def _unknown_layout(path: StrPath, lines: Sequence[bytes]) -> FormatError:
         f"no format of n-best lists begins like this: {quote(lines[0].rstrip())}",
         path=path,
         line=number,
-        remedy=f"Name the format: {', '.join(list_formats())} (--format); for a text with N "
+        remedy=f"Name the format: {', '.join(list_formats())} ({{--format}}); for a text with N "
         "hypotheses a sentence it is flat:N",
     )
 

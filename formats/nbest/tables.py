@@ -242,12 +242,12 @@ def _sentence(field: bytes, form: TableForm, ids: SentenceIds, place: Place) -> 
 
 
 def _number(field: bytes, name: str, place: Place) -> float:
-    remedy = f"Correct it, or ignore the column: name it {SKIPPED} (--columns)"
+    remedy = f"Correct it, or ignore the column: name it {SKIPPED} ({{--columns}})"
     return parse_value(field, f"the value of {quote(name)[1:-1]}", place, remedy)
 
 
 _ANY_ID = f"{', '.join(ID_NAMES[:-1])} or {ID_NAMES[-1]}"
-_EXAMPLE = "A table begins with a line like: {}; or name its columns (--columns)"
+_EXAMPLE = "A table begins with a line like: {}; or name its columns ({{--columns}})"
 
 
 def has_id_column(fields: Sequence[bytes]) -> bool:
@@ -320,7 +320,7 @@ def find_form(
     if column is None:
         raise place.error(
             f"no column is called {_ANY_ID}: {', '.join(columns)}",
-            "Name the column of the sentence id; lists without ids: --format flat:N",
+            "Name the column of the sentence id; lists without ids: {--format} flat:N",
         )
     field = fields[column].strip(BLANKS) if column < len(fields) else b""
     remedy = f"Give every line the columns of the first one, separated by one {separator}"
@@ -330,7 +330,7 @@ def find_form(
         raise place.error(
             f"none of the columns {', '.join(form.names)} has a number: this seems to be a line of "
             "names",
-            "Remove it, or name the columns as it does (--columns)",
+            "Remove it, or name the columns as it does ({--columns})",
         )
     is_integer = columns[column] in INTEGER_ID_NAMES and field.isdigit()
     return replace(form, ids="integers") if is_integer else form
@@ -346,7 +346,7 @@ def check_columns(columns: Sequence[str], place: Place, example: str = "") -> No
         if len(same := [name for name in columns if name in kinds]) > 1:
             raise place.error(
                 f"the columns {' and '.join(same)} have the same meaning",
-                f"Choose one: name the other {SKIPPED} (--columns)",
+                f"Choose one: name the other {SKIPPED} ({{--columns}})",
             )
     for name in columns:
         if not name or any(character.isspace() or character < " " for character in name):
@@ -356,7 +356,7 @@ def check_columns(columns: Sequence[str], place: Place, example: str = "") -> No
             )
         if name != SKIPPED and list(columns).count(name) > 1:
             raise place.error(
-                f"two columns are called {quote(name)[1:-1]}", "Name each column once (--columns)"
+                f"two columns are called {quote(name)[1:-1]}", "Name each column once ({--columns})"
             )
 
 

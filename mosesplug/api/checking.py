@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from html import escape
 from os import PathLike
 from typing import Any
@@ -117,8 +117,7 @@ def check(
         train=None if train is None else _load_texts(train, "train"),
         test=None if test is None else _load_texts(test, "test"),
     )
-    signs = [replace(sign, message=LEARNING.rewrite(sign.message)) for sign in report.signs]
-    return DataReport(report.texts, report.facts, tuple(signs))
+    return DataReport(report.texts, report.facts, report.signs).spell(LEARNING)
 
 
 def _find_metric(metric: str | Metric) -> Metric:

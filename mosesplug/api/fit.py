@@ -606,8 +606,8 @@ def find_result_format(
         return to, config
     if name is None:
         return "dense", None
-    needed = "--init, a moses.ini" if config is None else "--output"
-    raise UsageError(f"--weights-format {name} requires {needed}")
+    needed = "{--init}, a moses.ini" if config is None else "{--output}"
+    raise UsageError(f"{{--weights-format}} {name} requires {needed}")
 
 
 def format_result(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import operator
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,19 +17,13 @@ import numpy as np
 from formats.errors import FormatError
 from formats.text import StrPath
 from mosesplug.api.arrays import check_column
-from mosesplug.errors import (
-    DataError,
-    DecoderError,
-    MosesplugError,
-    UsageError,
-    at_command_line,
-    suggest,
-)
+from mosesplug.errors import DataError, MosesplugError, OptionName, UsageError, suggest
 from mosesplug.options import Opt, list_options, list_spellings
 from mosesplug.settings.configuration import RunPlan
 from mosesplug.settings.features import AddedFeature, is_feature_name
 from mosesplug.settings.learning import LearningSettings, make_learning_settings
 from mosesplug.settings.lists import ListSettings, make_list_settings
+from mosesplug.settings.sharding import Sharding
 from mosesplug.settings.toml import check_type
 
 
@@ -106,123 +99,42 @@ class LearningKeywords(ListKeywords, total=False):
     sharding: Mapping[str, object] | None
 
 
-_OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])(?![\w-])(?: (?=[\"'])|([ =])([a-z-]+\b))?")
-"""An option of the command line, and the word after it."""
-
-_COMMAND = re.compile(r"mosesplug [a-z][a-z -]*[^.,;:()]*$")
-"""The beginning of a command line, whose options stay as they are."""
-
-_OTHERS = frozenset(
-    (
-        *("ids", "list-format", "mbr", "metric", "nbest", "refs", "scale", "sparse-weights"),
-        "weights",
-    )
-)
-"""Options of commands that are not settings of a run or of learning, but keywords of calls."""
-
-
 @dataclass(frozen=True)
 class KeywordNames:
-    """The names that a call has for settings.
+    """Spells options as the keywords of a call: ``select='median'``, ``overwrite=True``.
 
     Attributes:
-        others: the settings of keywords that are not the name with underscores: that is a word of
-            Python, or the keyword is plural.
+        cls: the settings that the call has keywords for. Others are named by their words.
     """
 
     cls: type
-    others: Mapping[str, str]
 
-    def setting(self, keyword: str) -> str:
-        """Return the name of the setting of a keyword."""
-        return self.others.get(keyword, keyword.replace("_", "-"))
-
-    def spell(self, name: str) -> str:
-        """Return the keyword of the setting with this name."""
-        for keyword, other in self.others.items():
-            if other == name:
-                return keyword
-        return name.replace("-", "_")
-
-    def name(self, name: str) -> str:
-        """Return what messages call the setting with this name."""
-        return f"--{name}" if at_command_line.get() else self.spell(name)
-
-    def rewrite(self, text: str) -> str:
-        """Return a text with options as keywords, as ``overwrite=True``.
-
-        Options of other settings and of commands keep their names, with underscores. Options of
-        other programs stay as they are, and so does everything at the command line.
-        """
-        if "--" not in text or at_command_line.get():
-            return text
-        settings = {name: option for option in list_options(self.cls) for name in option.spellings}
-
-        def rename(match: re.Match[str]) -> str:
-            if _COMMAND.search(text, 0, match.start()):
-                return match[0]
-            name, gap, word = match.groups(default="")
-            if match[0].endswith(" "):  # a quoted value is behind it
-                gap = "="
-            option = settings.get(name) or settings.get(name.removeprefix("no-"))
-            if option is None:
-                is_own = name in _OTHERS or name in _all_spellings()
-                return f"{name.replace('-', '_')}{gap}{word}" if is_own else match[0]
-            keyword = self.spell(option.name)
-            if option.kind == "flag":
-                return f"{keyword}={name in settings}{gap}{word}"
-            return f"{keyword}={word!r}" if word in option.choices else f"{keyword}{gap}{word}"
-
-        return _OPTION.sub(rename, text)
+    def __call__(self, option: OptionName) -> str:
+        """Return an option as a call writes it."""
+        options = {name: option for option in list_options(self.cls) for name in option.spellings}
+        declared = options.get(option.name) or options.get(option.name.removeprefix("no-"))
+        keyword = option.name.replace("-", "_") if declared is None else declared.keyword
+        if declared is not None and declared.kind == "flag":
+            return f"{keyword}={option.name in options}"
+        is_number = option.value.replace(".", "").isdigit()
+        value = option.value if is_number else repr(option.value)
+        return f"{keyword}={value}" if option.value else keyword
 
     @contextmanager
     def in_messages(self) -> Iterator[None]:
-        """Name settings as keywords in the errors of a block or of a function.
-
-        Messages of other rooms name settings as the command line does. Those of decoders are left
-        as they are: they quote command lines.
-        """
+        """Name options as keywords in the errors of a block or of a function."""
         try:
             yield
-        except DecoderError:
-            raise
         except (MosesplugError, FormatError) as error:
-            for attribute in ("message", "remedy"):
-                if isinstance(text := getattr(error, attribute, None), str):
-                    setattr(error, attribute, self.rewrite(text))
-            error.args = tuple(self.rewrite(str(argument)) for argument in error.args)
+            error.spell(self)
             raise
 
 
-_SHARED = {"options": "option", "references": "refs", "add_features": "add-feature"}
-
-RUN = KeywordNames(RunPlan, {**_SHARED, "resume": "continue"})
+RUN = KeywordNames(RunPlan)
 """The keywords of ``tune`` and ``Tuner``."""
 
-LEARNING = KeywordNames(
-    LearningSettings,
-    {
-        **_SHARED,
-        "lists": "nbest",
-        "heldout_lists": "heldout-nbest",
-        "heldout_references": "heldout-refs",
-        "store": "from",
-        "initial": "init",
-        "sparse_initial": "sparse-init",
-        "heldout_add_features": "heldout-add-feature",
-        "ranges": "range",
-        "report_metrics": "report-metric",
-        "bounds": "bound",
-        "asynchronous": "async",
-        "directory": "shard-directory",
-    },
-)
+LEARNING = KeywordNames(LearningSettings)
 """The keywords of ``optimize`` and of all calls that read lists."""
-
-
-def _all_spellings() -> set[str]:
-    options = (*list_options(LearningSettings), *list_options(RunPlan))
-    return {spelling for option in options for spelling in option.spellings}
 
 
 def check_names(
@@ -244,9 +156,10 @@ def collect_keywords(keywords: Mapping[str, Any]) -> dict[str, Any]:
         UsageError: a keyword is not a setting, or its value has another type.
     """
     known = {
-        RUN.spell(name): option
+        keyword: option
         for option in list_options(RunPlan)
         for name in (option.name, *list_spellings(option.name))
+        for keyword in (name.replace("-", "_"), option.keyword)
     }
     values: dict[str, Any] = {}
     check_names(keywords, known)
@@ -270,12 +183,15 @@ def make_list_keywords(keywords: Mapping[str, Any]) -> ListSettings:
         elif value is not None and keyword != "add_features":
             name = keyword.replace("_", "-")
             values[name] = _check_value(options[name], value, keyword)
-    return make_list_settings(values, LEARNING.spell)
+    return make_list_settings(values)
 
 
 def make_learning_keywords(values: dict[str, Any]) -> LearningSettings:
     """Return the settings of the keywords of ``optimize`` that are values or paths."""
-    values = _spell_list_values(values | dict(values.pop("sharding", None) or {}))
+    names = {option.path[0]: option.keyword for option in list_options(Sharding)}
+    sharding = values.pop("sharding", None) or {}
+    values |= {names.get(name, name): value for name, value in sharding.items()}
+    values = _spell_list_values(values)
     if isinstance(values.get("metric_settings"), Mapping):
         pairs = values["metric_settings"].items()
         values["metric_settings"] = ",".join(f"{name}:{value}" for name, value in pairs)
@@ -293,17 +209,15 @@ def make_learning_keywords(values: dict[str, Any]) -> LearningSettings:
         del values["select"]  # the default, which requires several runs
     if values.get("held_out") == 1.0:
         raise UsageError("held_out must be less than 1")
-    named = {
-        LEARNING.setting(argument): value
-        for argument, value in values.items()
-        if value is not None and not (isinstance(value, str | tuple) and not value)
-    }
-    settings = {option.name: option for option in list_options(LearningSettings)}
-    for name, value in named.items():
-        if name not in settings:
-            raise UsageError(f"unknown setting {LEARNING.spell(name)}{suggest(name, settings)}")
-        named[name] = _check_value(settings[name], value, LEARNING.spell(name))
-    return make_learning_settings(named, LEARNING.spell, has_data=False)
+    options = {option.keyword: option for option in list_options(LearningSettings)}
+    named = {}
+    for keyword, value in values.items():
+        if value is None or (isinstance(value, str | tuple) and not value):
+            continue
+        if keyword not in options:
+            raise UsageError(f"unknown setting {keyword}{suggest(keyword, options)}")
+        named[options[keyword].name] = _check_value(options[keyword], value, keyword)
+    return make_learning_settings(named, has_data=False)
 
 
 def _spell_list_values(values: Mapping[str, Any]) -> dict[str, Any]:

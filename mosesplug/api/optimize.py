@@ -16,6 +16,7 @@ from mosesplug.api.list_sources import ListSource
 from mosesplug.api.progress import Progress, log_formats, log_lines, log_warnings, open_progress
 from mosesplug.api.task import make_task
 from mosesplug.api.weights import InitialWeights
+from mosesplug.errors import Message
 from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData
 from mosesplug.learning.optimize import bind_optimizer, validate
 from mosesplug.learning.optimize import optimize as learn
@@ -235,10 +236,10 @@ def optimize(
         fit = fit_settings(
             task.settings, task.data, report, columns=task.columns, config=task.config
         )
-    warnings = tuple(map(LEARNING.rewrite, fit.warnings))
+    warnings = tuple(Message(warning, LEARNING) for warning in fit.warnings)
     log_warnings(warnings)
     log_lines(
-        LEARNING.rewrite(block) if isinstance(block, str) else block
+        Message(block, LEARNING) if isinstance(block, str) else block
         for block in list_result(fit.result, fit.settings, fit.gains)
     )
     return replace(fit, warnings=warnings)

@@ -20,7 +20,7 @@ from typing import Any
 from formats.errors import FormatError
 from formats.nbest.block import NBestList
 from formats.text import StrPath
-from mosesplug.errors import UsageError, at_command_line
+from mosesplug.errors import Message, Spelling, UsageError
 from mosesplug.escapes import escape_controls
 from mosesplug.learning.lists.blocks import describe_formats
 from mosesplug.results.render.run_lines import RunLines
@@ -132,16 +132,16 @@ _LOGGER = logging.getLogger("mosesplug")
 class RunLog(RunLines):
     """Logs the events of a run."""
 
-    def __init__(self, spelled: Callable[[str], str]) -> None:
+    def __init__(self, spelling: Spelling) -> None:
         super().__init__()
-        self._spelled = spelled
+        self._spelling = spelling
 
     def write_line(self, text: str, *, is_warning: bool = False) -> None:
         """Log a line."""
         if is_warning:
-            log_warnings([self._spelled(text)])
+            log_warnings([Message(text, self._spelling)])
         else:
-            _log(logging.INFO, self._spelled(text))
+            _log(logging.INFO, Message(text, self._spelling))
 
     def set_status(self, text: str) -> None:
         """Log nothing: a status is replaced many times a second."""
@@ -161,12 +161,8 @@ def log_warnings(warnings: Iterable[str]) -> None:
 
 
 def _log(level: int, text: str) -> None:
-    """Log a text without the control characters of what it quotes.
-
-    Commands print their lines themselves.
-    """
-    if not at_command_line.get():
-        _LOGGER.log(level, "%s", escape_controls(text, keeps_lines=True))
+    """Log a text without the control characters of what it quotes."""
+    _LOGGER.log(level, "%s", escape_controls(text, keeps_lines=True))
 
 
 def log_formats(lists: Iterable[StrPath | NBestList], settings: ListSettings) -> None:

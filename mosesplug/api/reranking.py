@@ -240,7 +240,7 @@ def rerank_blocks(
     """
     ids = SentenceIds() if ids is None else ids
     if settings.transform is not None and scale is None:
-        raise UsageError("--transform requires --mbr: nothing else here depends on the texts")
+        raise UsageError("{--transform} requires {--mbr}: nothing else here depends on the texts")
     own = replace(settings, transform=None)
     blocks = score_again(lists, weights, own, ids=ids, lengths=lengths, uses_all=uses_all)
     for block, compared in pair_transformed(blocks, settings.transform):

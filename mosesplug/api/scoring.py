@@ -25,7 +25,7 @@ from mosesplug.api.statistics import (
     read_columns,
 )
 from mosesplug.api.table import Column, ColumnType, Records, Table
-from mosesplug.errors import UsageError
+from mosesplug.errors import Message, UsageError
 from mosesplug.learning.lists.outside import make_outside_metrics
 from mosesplug.learning.lists.references import match_references
 from mosesplug.metrics import Metric
@@ -214,7 +214,7 @@ def score(
 
 def _tell_warnings(scores: Scores[Score]) -> Scores[Score]:
     """Log the warnings of scores, and return the scores with keywords in them."""
-    warnings = [LEARNING.rewrite(warning) for warning in scores.warnings]
+    warnings = [Message(warning, LEARNING) for warning in scores.warnings]
     log_warnings(warnings)
     return Scores(scores, warnings)
 

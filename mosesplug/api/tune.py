@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from mosesplug.api.keywords import RUN, collect_keywords
 from mosesplug.api.progress import Progress, RunLog, open_progress
-from mosesplug.errors import at_command_line
 from mosesplug.events import DecodingProgress, Event, Note, OptimizerProgress
 from mosesplug.settings.build import make_plan
 from mosesplug.settings.configuration import RunPlan
@@ -97,7 +96,7 @@ def tune(
         values = collect_keywords(keywords)
         if settings is not None:
             values = overlay_settings(read_settings(Path(settings)), values)
-        plan = make_plan(fill_defaults(values), RUN.name)
+        plan = make_plan(fill_defaults(values))
         count = plan.repeats.runs
 
         def began(run: int, seed: int) -> None:
@@ -143,15 +142,13 @@ def follow(
         watch: called with each event, or None.
         progress: see ``Progress``.
     """
-    # A command reports the events itself; they may come from other threads.
-    logger = None if at_command_line.get() else RunLog(RUN.rewrite)
+    log = RunLog(RUN)
     with open_progress(progress) as report:
 
         def receive(event: Event) -> None:
             if watch is not None:
                 watch(event)
-            if logger is not None:
-                logger(event)
+            log(event)
             match event:
                 case DecodingProgress(iteration, sentences, total):
                     report(sentences, total, f"sentences of iteration {iteration}")

@@ -197,7 +197,7 @@ class Tuner:
                 raise UsageError(
                     f"{directory} holds no run yet: to begin one, give {', '.join(missing)}"
                 )
-            configuration = make_plan(fill_defaults(values), RUN.name).configuration
+            configuration = make_plan(fill_defaults(values)).configuration
             workspace = Workspace(directory, configuration.decoding.nbest)
             check_outputs(configuration, workspace)
             context, _ = stack.enter_context(open_loop(configuration, workspace, earlier, receive))
@@ -400,7 +400,7 @@ def _add_earlier(
     if earlier.get("decoder") != ASK:
         raise UsageError(
             f"{workspace.directory} holds a run with a decoder of its own: continue it with"
-            " --continue of tune, replace it with --overwrite, or choose another directory"
+            " {--continue} of tune, replace it with {--overwrite}, or choose another directory"
         )
     return overlay_settings(earlier, values)
 

@@ -19,7 +19,7 @@ from formats.weights.named import read_named_weights, sparse_companion
 from formats.weights.weight_format import Format, find_weight_format
 from mosesplug.api.keywords import LEARNING
 from mosesplug.api.table import Table, Tabular
-from mosesplug.errors import DataError, UsageError
+from mosesplug.errors import DataError, Message, UsageError
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.weights import StartingWeights, arrange_weights
@@ -223,7 +223,7 @@ class WeightTable(Mapping[str, float | tuple[float, ...]], Tabular):
                 "warning: %s does not record that the score needs %s: keep that, or save json, yaml"
                 " or dense",
                 path,
-                feature,
+                Message(feature, LEARNING),
             )
 
     def _rows(self) -> Iterable[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any, NoReturn
@@ -14,7 +15,7 @@ import typer.main
 from mosesplug import __version__
 from mosesplug.cli.shared.exits import exit_code
 from mosesplug.cli.table import COMMANDS, MERT_MOSES, TYPER_SETTINGS, Command, CommandGroup, Table
-from mosesplug.errors import at_command_line, suggest
+from mosesplug.errors import suggest
 
 
 def _listing(table: Table) -> type[typer.core.TyperGroup]:
@@ -103,8 +104,9 @@ def run(words: Sequence[str]) -> NoReturn:
         words: the command line without the program's name.
     """
     command = functools.partial(_application, list(words), prog_name="mosesplug")
-    surface = at_command_line.set(True)
+    log = logging.getLogger("mosesplug")
+    log.disabled = True  # commands print what calls from Python log
     try:
         sys.exit(exit_code("mosesplug", command))
     finally:  # where a test or the documentation calls this
-        at_command_line.reset(surface)
+        log.disabled = False

@@ -51,7 +51,7 @@ class MosesDecoder(MosesCommands, Description):
     @property
     def wrappers(self) -> tuple[str, ...]:
         """Options whose wrappers split the input, and do not join search graphs."""
-        wrappers = {"--jobs": self.queue, "--multi-moses": self.several}
+        wrappers = {"jobs": self.queue, "multi-moses": self.several}
         return tuple(option for option, wrapper in wrappers.items() if wrapper is not None)
 
     @property
@@ -77,8 +77,8 @@ class DecoderCommand(CommandTemplate, Description):
     """A decoder that is a command with files."""
 
     no_server = (
-        "--decode-command is run for each mini-batch and cannot be a server: leave out"
-        " --online-decoder"
+        "{--decode-command} is run for each mini-batch and cannot be a server: leave out"
+        " {--online-decoder}"
     )
 
     @property
@@ -163,7 +163,7 @@ class OutsideDecoder(Description):
     def open_batches(self, task: BatchTask) -> BatchDecoder:
         """Raise ``UsageError``."""
         raise UsageError(
-            "a run by ask and tell has no decoder for a held-out set: leave out --heldout"
+            "a run by ask and tell has no decoder for a held-out set: leave out {--heldout}"
         )
 
 
@@ -182,7 +182,7 @@ class NamedDecoder(Description):
     flags: ClassVar[tuple[str, ...]] = ()
     input_type: ClassVar[int | None] = None
     weights_format: ClassVar[WeightsFormat] = "dense"
-    no_server = "a plug-in decodes in this process: leave out --online-decoder"
+    no_server = "a plug-in decodes in this process: leave out {--online-decoder}"
 
     @property
     def words(self) -> tuple[str, ...]:

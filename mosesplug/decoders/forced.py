@@ -62,7 +62,7 @@ def add_forced_derivations(
         raise DecoderError(
             f"{task.files.run(iteration, 'forced.err')}: forced decoding wrote no n-best list. The"
             " decoder must be Moses, which knows ConstrainedDecoding; or leave out"
-            " --forced-decoding"
+            " {--forced-decoding}"
         )
     try:
         derived = _keep_references(derivations, task.references or ())

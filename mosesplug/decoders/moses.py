@@ -22,9 +22,9 @@ _MODEL_FLAGS = (
 _WEIGHT_FLAGS = ("weight", "weight-overwrite")
 _OWN_FLAGS = {
     "input-file": "give the file as INPUT",
-    "lattice-samples": "give the number of samples with --lattice-samples",
-    "n-best-list": "give the size of the lists with --nbest; they are always distinct",
-    "server": "keep the decoder running by --online and --online-decoder server",
+    "lattice-samples": "give the number of samples with {--lattice-samples}",
+    "n-best-list": "give the size of the lists with {--nbest}; they are always distinct",
+    "server": "keep the decoder running by {--online} and {--online-decoder server}",
     "show-weights": "leave it out",
 }
 """Flags that the commands here have already, and what to do instead."""
@@ -124,7 +124,7 @@ class MosesCommands:
         if self.queue or self.several:
             raise UsageError(
                 "search graphs are not joined by moses-parallel.pl and multi_moses.py: decode on"
-                " this machine, without --jobs and --multi-moses"
+                " this machine, without {--jobs} and {--multi-moses}"
             )
         command = [str(self.program), *self.flags, "-config", str(config), *self._input_type()]
         command += _model(weights, sparse_weights)
@@ -213,25 +213,27 @@ def parse_flags(text: str) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
-        raise UsageError(f"--decoder-flags={text!r}: {error}") from error
+        raise UsageError(f"{{--decoder-flags}}={text!r}: {error}") from error
     if words and not _is_flag(words[0]):
-        raise UsageError(f"--decoder-flags={text!r}: found the value {words[0]!r} before any flag")
+        raise UsageError(
+            f"{{--decoder-flags}}={text!r}: found the value {words[0]!r} before any flag"
+        )
     for word in filter(_is_flag, words):
         name = flag_name(word)
         if name in _MODEL_FLAGS:
             raise UsageError(
-                f"--decoder-flags must not hold {word}: the model is named by the configuration"
+                f"{{--decoder-flags}} must not hold {word}: the model is named by the configuration"
                 " file alone"
             )
         if name in _WEIGHT_FLAGS:
             raise UsageError(
-                f"--decoder-flags must not hold {word}: it would overrule the weights that are"
+                f"{{--decoder-flags}} must not hold {word}: it would overrule the weights that are"
                 " tuned; give starting weights in the configuration's [weight]"
             )
         if name in _OWN_FLAGS:
             raise UsageError(
-                f"--decoder-flags must not hold {word}, which the run itself gives to the decoder:"
-                f" {_OWN_FLAGS[name]}"
+                f"{{--decoder-flags}} must not hold {word}, which the run itself gives to the"
+                f" decoder: {_OWN_FLAGS[name]}"
             )
     return words
 

@@ -93,7 +93,7 @@ def announce_features(decoder: MosesCommands, task: DecodingTask) -> ShowWeights
     if show.sparse and (why := explain_unfit_value(f"{files.directory}/")):
         raise UsageError(
             f"the working directory {quote(str(files.directory))} cannot have sparse weights:"
-            f" moses.ini would name a file in it, and there {why}. Use another --working-dir"
+            f" moses.ini would name a file in it, and there {why}. Use another {{--working-dir}}"
         )
     return show
 
@@ -112,9 +112,9 @@ def require_constraints(decoder: MosesCommands, task: DecodingTask) -> None:
         _show_weights(decoder, decoder.show_weights(prepare_forced(task)), answer, task)
     except DecoderError as error:
         raise DecoderError(
-            f"--forced-decoding requires a decoder with the feature function {CONSTRAINTS}, and"
-            f" {decoder.program} rejects a configuration with it. Leave out --forced-decoding, or"
-            f" give Moses as the decoder\n{error}"
+            f"{{--forced-decoding}} requires a decoder with the feature function {CONSTRAINTS}, and"
+            f" {decoder.program} rejects a configuration with it. Leave out {{--forced-decoding}},"
+            f" or give Moses as the decoder\n{error}"
         ) from error
     for path in (answer, answer.with_suffix(".err")):
         path.unlink(missing_ok=True)
@@ -139,7 +139,7 @@ def read_features(task: DecodingTask, weights_format: WeightsFormat) -> ShowWeig
         )
     if weights_format == "moses" and file.ini is None:
         raise UsageError(
-            f"--weights-format moses requires a moses.ini, but {file.path} has the format"
+            f"{{--weights-format moses}} requires a moses.ini, but {file.path} has the format"
             f" {file.format}. Choose dense, json or one-line"
         )
     write_features(task.files, file.show)

@@ -280,7 +280,7 @@ class CommandDecoder(Decoder):
     task: DecodingTask
     command: CommandTemplate
 
-    no_graphs = "--decode-command writes n-best lists, no search graphs"
+    no_graphs = "{--decode-command} writes n-best lists, no search graphs"
 
     @property
     def is_program(self) -> bool:

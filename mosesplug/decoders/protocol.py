@@ -122,7 +122,7 @@ class DecodingTask:
             UsageError: there is none.
         """
         if self.input is None:
-            raise UsageError("this needs the source sentences: give --input")
+            raise UsageError("this needs the source sentences: give {--input}")
         return self.input
 
     @property
@@ -148,7 +148,7 @@ class Decoder:
     features: ShowWeights
 
     no_graphs: ClassVar[str] = "this decoder writes n-best lists, no search graphs"
-    no_batches: ClassVar[str] = "this decoder decodes the whole input: leave out --online"
+    no_batches: ClassVar[str] = "this decoder decodes the whole input: leave out {--online}"
 
     @property
     def version(self) -> str | None:

@@ -318,10 +318,10 @@ class _Reader:
         for name in required:
             if name not in keys:
                 raise self._error(f"{place} {name}".strip(), f"missing. {own[name].help}")
-        spelled = lambda name: f"{place} {name}".strip()  # noqa: E731
         try:
-            check_settings(own.values(), keys, spelled)
+            check_settings(tuple(own.values()), keys)
         except UsageError as error:
+            error.spell(lambda option: f"{place} {option.name} {option.value}".strip())
             raise UsageError(f"{self._path}: {error}") from error
         made = make_settings(cls, keys, convert=_take)
         return made, settings

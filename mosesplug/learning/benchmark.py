@@ -194,15 +194,15 @@ def read_earlier(
     else:
         if settings.lists.scores or settings.lists.add_feature:
             raise UsageError(
-                "--in-turn cannot be used with values for each hypothesis of all lists: leave out "
-                "--scores and --add-feature"
+                "{--in-turn} cannot be used with values for each hypothesis of all lists: leave "
+                "out {--scores} and {--add-feature}"
             )
         lists = given.lists or settings.nbest
         counts = range(1, len(lists))
         parts = [(settings, replace(given, lists=lists[:count])) for count in counts]
     if not parts:
         raise UsageError(
-            "--in-turn requires several n-best lists, or a store of several iterations"
+            "{--in-turn} requires several n-best lists, or a store of several iterations"
         )
     return [read_data(own, progress, data) for own, data in parts]
 

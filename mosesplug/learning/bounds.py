@@ -43,14 +43,14 @@ def parse_bounds(
     for text in texts:
         name, colon, rest = spell_bounds(text).rpartition(":")
         if not (colon and name):
-            raise UsageError(f"--bound {text}: no feature is named; {_FORM}")
+            raise UsageError(f"{{--bound}} {text}: no feature is named; {_FORM}")
         columns = _find_columns(name, text, space)
         intervals = [_parse_interval(piece.strip(), text) for piece in rest.split(",")]
         if len(intervals) == 1:
             intervals *= len(columns)
         if len(intervals) != len(columns):
             raise UsageError(
-                f"--bound {text}: {len(intervals)} intervals for {name}, which has "
+                f"{{--bound}} {text}: {len(intervals)} intervals for {name}, which has "
                 f"{len(columns)} values"
             )
         for column, interval in zip(columns, intervals, strict=True):
@@ -58,11 +58,11 @@ def parse_bounds(
     if active is not None and (clash := np.flatnonzero(active & bounds.is_fixed)).size:
         label, value = space.labels[clash[0]], bounds.low[clash[0]]
         raise UsageError(
-            f"--bound fixes the weight of {label} at {value:g}, but --active names it: leave it "
-            "out of one of them"
+            f"{{--bound}} fixes the weight of {label} at {value:g}, but {{--active}} names it: "
+            "leave it out of one of them"
         )
     if (bounds.is_fixed & (bounds.low == 0.0)).all():
-        raise UsageError("--bound fixes all weights at 0: leave at least one feature free")
+        raise UsageError("{--bound} fixes all weights at 0: leave at least one feature free")
     return bounds
 
 
@@ -87,7 +87,7 @@ def _find_columns(name: str, text: str, space: FeatureSpace) -> list[int]:
     except KeyError:
         known = list(dict.fromkeys([*space.group_names, *space.sparse]))
         raise UsageError(
-            f"--bound {text}: there is no feature {name}; there are {', '.join(known[:30])}"
+            f"{{--bound}} {text}: there is no feature {name}; there are {', '.join(known[:30])}"
             f"{suggest(name, known)}"
         ) from None
 
@@ -97,17 +97,17 @@ def _parse_interval(piece: str, text: str) -> Interval:
         if piece.startswith(sign):
             limit = _parse_number(piece[len(sign) :], text)
             if math.isinf(limit):
-                raise UsageError(f"--bound {text}: the limit {piece!r} is not finite")
+                raise UsageError(f"{{--bound}} {text}: the limit {piece!r} is not finite")
             low = limit if sign in (">=", ">", "=") else -math.inf
             high = limit if sign in ("<=", "<", "=") else math.inf
             return low, high, sign == ">", sign == "<"
     start, dots, end = piece.partition("..")
     if not dots or not (start or end):
-        raise UsageError(f"--bound {text}: {piece!r} is not an interval; {_FORM}")
+        raise UsageError(f"{{--bound}} {text}: {piece!r} is not an interval; {_FORM}")
     low = _parse_number(start, text) if start else -math.inf
     high = _parse_number(end, text) if end else math.inf
     if low == math.inf or high == -math.inf or low > high:
-        raise UsageError(f"--bound {text}: no number is from {start} to {end}")
+        raise UsageError(f"{{--bound}} {text}: no number is from {start} to {end}")
     return low, high, False, False
 
 
@@ -117,7 +117,7 @@ def _parse_number(written: str, text: str) -> float:
     except ValueError:
         value = math.nan
     if math.isnan(value):
-        raise UsageError(f"--bound {text}: {written!r} is not a number; {_FORM}")
+        raise UsageError(f"{{--bound}} {text}: {written!r} is not a number; {_FORM}")
     return value + 0.0  # no -0
 
 
@@ -134,4 +134,4 @@ def _narrow(bounds: Bounds, column: int, interval: Interval, text: str, label: s
     own = float(bounds.low[column]), float(bounds.high[column])
     is_open = bool(bounds.above[column] or bounds.below[column])
     if own[0] > own[1] or (own[0] == own[1] and is_open) or not least[column] <= own[1]:
-        raise UsageError(f"--bound {text}: no weight of {label} is inside all of its bounds")
+        raise UsageError(f"{{--bound}} {text}: no weight of {label} is inside all of its bounds")

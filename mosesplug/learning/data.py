@@ -9,7 +9,7 @@ import numpy as np
 
 from formats.pipes import copy_pipes
 from formats.weights.any_format import read_weights
-from mosesplug.errors import DataError, UsageError
+from mosesplug.errors import DataError, Message, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.domains import LearningDomains
 from mosesplug.learning.inputs import (
@@ -74,7 +74,7 @@ def read_data(
         if references is None:
             if needing := [each.name for each in (metric, *watched) if needs_texts(each)]:
                 raise UsageError(
-                    f"no reference is given, which {needing[0]} needs: use --refs FILE"
+                    f"no reference is given, which {needing[0]} needs: use {{--refs}} FILE"
                 )
             references = NO_REFERENCES
         if settings.graphs:
@@ -102,13 +102,13 @@ def _check_start(settings: LearningSettings) -> None:
     found = find_recorded_length(read_weights(path))
     if found is None or found.low == 0.0:
         return
-    by = "" if found.by == WORDS else f" --length-by {found.by}"
-    remedy = f"Give --length-exponent {found}{by}, or 0 to divide nothing"
+    by = "" if found.by == WORDS else f" {{--length-by}} {found.by}"
+    remedy = f"Give {{--length-exponent}} {found}{by}, or 0 to divide nothing"
     if settings.graphs or settings.sharding is not None or settings.domains is not None:
         remedy = "Remove the record from a copy of the file, or give other weights"
     raise UsageError(
         f"{path}: these weights belong to scores divided by the length to the power of "
-        f"{spell_exponent(found)}, which --init does not take over. {remedy}."
+        f"{spell_exponent(found)}, which {{--init}} does not take over. {remedy}."
     )
 
 
@@ -142,7 +142,10 @@ def _add_domains(data: LearningData, settings: LearningSettings, given: GivenDat
     if (unused := len(domains.of_sentence) - last - 1) > 0:
         notes = (
             *notes,
-            f"--domains has labels for {unused} more sentences than the lists: see that they fit",
+            Message(
+                f"{{--domains}} has labels for {unused} more sentences than the lists: see that "
+                "they fit"
+            ),
         )
     return replace(
         data,
@@ -169,7 +172,7 @@ def read_held_out_lists(
         return None
     if references is None:
         if any(needs_texts(each) for each in (problem.metric, *watched)):
-            raise UsageError("the held-out lists have no references: use --heldout-refs FILE")
+            raise UsageError("the held-out lists have no references: use {--heldout-refs} FILE")
         references = NO_REFERENCES
     space = problem.tuning_set.space
     options = _list_settings(settings, given)

@@ -66,10 +66,10 @@ def read_graph_data(
     """
     algorithm, threads = find_algorithm(settings.algorithm), settings.threads
     if not algorithm.graphs:
-        raise UsageError(f"--algorithm {algorithm.name} learns from n-best lists only")
+        raise UsageError(f"{{--algorithm}} {algorithm.name} learns from n-best lists only")
     if not algorithm.can_learn_from_graphs(metric):
         raise UsageError(
-            f"--algorithm {algorithm.name} learns from search graphs by BLEU with case, not by "
+            f"{{--algorithm}} {algorithm.name} learns from search graphs by BLEU with case, not by "
             f"{metric.signature()}"
         )
     init = given.graph_start

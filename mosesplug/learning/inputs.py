@@ -107,7 +107,7 @@ class LearningData:
             except KeyError as error:
                 name = str(error.args[0])
                 raise UsageError(
-                    f"--active: unknown feature {name}; known: {', '.join(space.names[:30])}"
+                    f"{{--active}}: unknown feature {name}; known: {', '.join(space.names[:30])}"
                     f"{suggest(name, dict.fromkeys([*space.group_names, *space.names]))}"
                 ) from error
         minima, maxima = self.start.minima, self.start.maxima

@@ -66,8 +66,8 @@ class LengthScale:
             lengths = lists.lengths.astype(np.float64)
             if lists.n_hyps and lengths.max() <= 1.0:  # as lists without texts have it
                 raise DataError(
-                    "--length-exponent: no hypothesis has more than one word. If the lists have no "
-                    "texts, name a feature that is the length (--length-by)"
+                    "{--length-exponent}: no hypothesis has more than one word. If the lists have "
+                    "no texts, name a feature that is the length ({--length-by})"
                 )
             return np.maximum(lengths, 1.0)  # of no words
         lengths = lists.dense[:, self.by].astype(np.float64)
@@ -83,7 +83,7 @@ def check_lengths(lengths: Floats, name: str) -> None:
     """
     if not (lengths > 0.0).all():
         worst = float(lengths[int(np.argmin(lengths))])
-        raise DataError(f"--length-by {name}: a length is {worst:g}; lengths must be above 0")
+        raise DataError(f"{{--length-by}} {name}: a length is {worst:g}; lengths must be above 0")
 
 
 def divide_features(
@@ -120,12 +120,12 @@ def make_length_scale(wanted: LengthRange, space: FeatureSpace) -> LengthScale:
     """
     columns = np.ones(len(space), dtype=np.bool_)
     if wanted.names:
-        columns = _select(wanted.names, space, "--length-exponent")
+        columns = _select(wanted.names, space, "{--length-exponent}")
     if wanted.by == WORDS:
         return LengthScale(wanted.low, wanted.high, columns)
-    found = np.flatnonzero(_select((wanted.by,), space, "--length-by"))
+    found = np.flatnonzero(_select((wanted.by,), space, "{--length-by}"))
     if len(found) != 1 or found[0] >= space.n_dense:
-        raise UsageError(f"--length-by {wanted.by}: give words, or one dense feature")
+        raise UsageError(f"{{--length-by}} {wanted.by}: give words, or one dense feature")
     by = int(found[0])
     columns[by] = False
     return LengthScale(wanted.low, wanted.high, columns, by)
@@ -166,7 +166,7 @@ def divide_block(
     else:
         raise DataError(
             f"{block.path}: the list has no texts, so no number of words; name a feature that is "
-            "the length (--length-by)"
+            "the length ({--length-by})"
         )
     return divide_features(block.dense, sparse, lengths**wanted.low, scale.columns)
 
@@ -186,7 +186,7 @@ def find_length_range(weights: WeightFile, text: str | None, by: str = WORDS) ->
         return find_recorded_length(weights)
     found = parse_length_range(text, by)
     if found.low != found.high:
-        raise UsageError(f"--length-exponent {text}: give one exponent; optimize finds it")
+        raise UsageError(f"{{--length-exponent}} {text}: give one exponent; optimize finds it")
     return found
 
 
@@ -212,7 +212,7 @@ def find_recorded_length(weights: WeightFile) -> LengthRange | None:
             f"{spell_exponent(inside)}",
             path=path,
             line=1,
-            remedy="Remove this file if it belongs to other weights, or give --length-exponent",
+            remedy="Remove this file if it belongs to other weights, or give {--length-exponent}",
         )
     return beside
 
@@ -231,7 +231,7 @@ def require_undivided(weights: WeightFile, what: str) -> None:
         raise UsageError(
             f"{weights.path}: these weights belong to scores divided by the length to the power of "
             f"{spell_exponent(found)}, and {what} divides nothing. Give weights that were learned "
-            "without --length-exponent"
+            "without {--length-exponent}"
         )
 
 
@@ -265,6 +265,6 @@ def _parse_exponent(text: str, path: StrPath, remedy: str, line: int | None = No
             f"{' '.join(words)[:40]!r} is not a length exponent",
             path=path,
             line=line,
-            remedy=f"{remedy}, or give --length-exponent",
+            remedy=f"{remedy}, or give {{--length-exponent}}",
         )
     return found

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.arrays import Weights
-from mosesplug.errors import OptimizerError
+from mosesplug.errors import Message, OptimizerError
 from mosesplug.learning.cross_validation import (
     CrossValidation,
     cross_validate,
@@ -333,10 +333,11 @@ def find_warnings(
             remedy = "See whether these are the references of the lists"
         else:
             why = "the algorithm found none that score higher on this data"
-            remedy = "Use more sentences or longer lists, or start elsewhere (--init)"
+            remedy = "Use more sentences or longer lists, or start elsewhere ({--init})"
         if notes:
             remedy = "See the warnings about the data first"
-        messages.insert(0, f"the learned weights are the starting weights: {why}. {remedy}")
+        problem = f"the learned weights are the starting weights: {why}. {remedy}"
+        messages.insert(0, Message(problem))
     if unfinished := [step for step in result.solution.history if step.get("converged") is False]:
         gaps = [step["gap"] for step in unfinished if "gap" in step]
         times = "once" if len(unfinished) == 1 else f"{len(unfinished)} times"
@@ -397,5 +398,5 @@ def _average_runs(problem: Problem, runs: list[SeedResult]) -> Solution:
     if problem.bounds is not None:
         mean = problem.bounds.project(mean)  # rounding
     if not mean.any():
-        raise OptimizerError("the average of the runs' weights is 0: use --select median")
+        raise OptimizerError("the average of the runs' weights is 0: use {--select median}")
     return replace(runs[0].solution, weights=mean, score=corpus_score(problem, mean), history=())

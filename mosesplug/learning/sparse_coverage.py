@@ -46,9 +46,9 @@ class SparseCoverage:
         """
         if self._missing:
             features = count_noun(len(self._missing), "sparse feature")
-            logging.getLogger("mosesplug").warning(
+            logging.getLogger(__name__).warning(
                 "warning: %s has no weight of any sparse feature of %s (%s): all of them count as"
-                " 0. Give a file of sparse weights, too, as FILE+SPARSE or with --sparse-weights",
+                " 0. Give a file of sparse weights, too, as FILE+SPARSE",
                 self._weights,
                 source,
                 features,

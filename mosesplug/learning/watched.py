@@ -55,9 +55,9 @@ def find_watched(
     for name in names:
         each = _find_with_settings(name, settings, outside, _parts(objective))
         if each.name == objective.name:
-            raise UsageError(f"--report-metric {name}: it is the metric that is optimized")
+            raise UsageError(f"{{--report-metric}} {name}: it is the metric that is optimized")
         if each.name in asked:
-            raise UsageError(f"--report-metric {name} is given twice")
+            raise UsageError(f"{{--report-metric}} {name} is given twice")
         asked[each.name] = each
     return tuple({**found, **asked}.values())
 

@@ -86,7 +86,7 @@ def read_initial_weights(name: str, sparse: StrPath | None = None) -> WeightFile
         return read_named_weights(name, sparse)
     results = (path for path in Workspace(directory, 0).results if path.is_file())
     if (path := next(results, None)) is None:
-        raise UsageError(f"--init {name}: the directory has no weights of a finished run")
+        raise UsageError(f"{{--init}} {name}: the directory has no weights of a finished run")
     return read_named_weights(path, sparse)
 
 

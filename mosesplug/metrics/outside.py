@@ -157,7 +157,7 @@ class OutsideMetric(UnsmoothedMetric):
         """
         if outside is None or outside.shape[1] <= max(self.columns):
             raise DataError(
-                f"these hypotheses have no scores of {self.name}: give --scores "
+                f"these hypotheses have no scores of {self.name}: give {{--scores}} "
                 f"{self.name}=FILE, one line for each hypothesis"
             )
         values = np.asarray(outside[:, list(self.columns)], dtype=np.float64)

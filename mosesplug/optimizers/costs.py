@@ -38,7 +38,7 @@ CostUnit = Literal["sentence", "source", "reference"]
 
 NEEDS_SOURCE = (
     "cost_unit=source needs the source sentences, a line of text for each. Give them (optimize "
-    "--source FILE, tune --input FILE), or choose cost_unit=reference"
+    "{--source} FILE, tune {--input} FILE), or choose cost_unit=reference"
 )
 """The message if their lengths are unknown."""
 

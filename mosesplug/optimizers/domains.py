@@ -54,7 +54,8 @@ class DomainSpace:
         copies = [f"{labels[i]}{MARK}{name}" for name in self.names for i in self.copied_columns]
         if known := sorted(set(copies).intersection(self.base.sparse)):
             raise UsageError(
-                f"the lists have a feature {known[0]}, which --domains would make: use other labels"
+                f"the lists have a feature {known[0]}, which {{--domains}} would make: use other "
+                "labels"
             )
         return FeatureSpace(self.base.groups, (*self.base.sparse, *copies))
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.candidates import GRAPH_ANSWERS, SHARD_ANSWERS, Question, require_local
-from mosesplug.errors import UsageError, count_noun, suggest
+from mosesplug.errors import Message, UsageError, count_noun, suggest
 from mosesplug.optimizers.costs import NEEDS_SOURCE
 from mosesplug.optimizers.online.options import OnlineOptions
 from mosesplug.optimizers.problem import (
@@ -128,9 +128,9 @@ class Algorithm:
         if self.tunes_sparse or not count:
             return None
         features = count_noun(count, "sparse feature")
-        return (
+        return Message(
             f"{self.name} tunes dense features only: the weights of {features} stay as they are. To"
-            f" tune them, use --algorithm {_TUNES_SPARSE}, or another of mosesplug algorithms"
+            f" tune them, use {{--algorithm}} {_TUNES_SPARSE}, or another of mosesplug algorithms"
         )
 
     def require_bounds(self) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Self
 
 import numpy as np
 
 from formats.errors import FormatError, quote
 from formats.nbest.block import NBestList
 from formats.text import StrPath, open_text
-from mosesplug.errors import count_noun
+from mosesplug.errors import Message, Spelling, count_noun
 from mosesplug.learning.lists.blocks import find_dense_features
 from mosesplug.learning.lists.merging import load_lists
 from mosesplug.metrics import Metric
@@ -90,6 +90,11 @@ class DataCheck:
     texts: tuple[TextStatistics, ...]
     facts: Mapping[str, float]
     signs: tuple[WarningSign, ...]
+
+    def spell(self, spelling: Spelling) -> Self:
+        """Return the same with another spelling of the options that warnings name."""
+        signs = (replace(sign, message=Message(sign.message, spelling)) for sign in self.signs)
+        return replace(self, signs=tuple(signs))
 
     def tabulate(self) -> list[TextTable]:
         """Return the tables of texts, other figures and warnings that have rows."""
@@ -256,13 +261,13 @@ def _check_lists(found: _Findings, lists: TuningSet) -> None:
         found.warn(
             "many features",
             f"{filled} sentences for {n_dense} dense features: weights will fit these sentences"
-            " and no others. Give more sentences, or tune fewer features (--active)",
+            " and no others. Give more sentences, or tune fewer features ({--active})",
         )
     if n_sparse > filled:
         found.warn(
             "many features",
-            f"{filled} sentences for {n_sparse} sparse features: hold sentences out (--heldout) and"
-            " choose an algorithm that regularizes (kbmira, margin, xbleu)",
+            f"{filled} sentences for {n_sparse} sparse features: hold sentences out ({{--heldout}})"
+            " and choose an algorithm that regularizes (kbmira, margin, xbleu)",
         )
     found.signs += find_list_signs(lists)
 

@@ -67,7 +67,7 @@ def _take_texts(text: TextLines, ids: Sequence[str]) -> list[bytes]:
     if missing := next((name for name in ids if name not in found), None):
         raise DataError(
             f"{text.name}: the sentence id {quote(missing)} of the lists has no line. Add a line "
-            "that begins with it; --no-ids takes lines in their order, and first words as words"
+            "that begins with it; {--no-ids} takes lines in their order, and first words as words"
         )
     return [found[name] for name in ids]
 

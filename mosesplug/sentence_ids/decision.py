@@ -213,6 +213,6 @@ def _refuse(
 ) -> DataError:
     begins = "has the sentence id" if text.is_json else "begins with"
     return DataError(
-        f"{text.name}:1: the line {begins} {quote(text.ids[0])}, {why}. {remedy}; --no-ids takes "
-        "the lines in their order and first words as words, --ids first words as ids"
+        f"{text.name}:1: the line {begins} {quote(text.ids[0])}, {why}. {remedy}; {{--no-ids}} "
+        "takes the lines in their order and first words as words, {--ids} first words as ids"
     )

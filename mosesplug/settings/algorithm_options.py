@@ -96,7 +96,7 @@ def unknown_option(name: str, algorithms: Sequence[Algorithm]) -> UsageError:
     if len(algorithms) == 1:
         owner = algorithms[0].name
         others = _find_owners(name.replace("-", "_")) if suggestion == "." else []
-        found = f" It is one of {', '.join(others)}: choose by --algorithm." if others else ""
+        found = f" It is one of {', '.join(others)}: choose by {{--algorithm}}." if others else ""
         return UsageError(
             f"unknown option {name!r} of {owner}{suggestion}{found}"
             f" See mosesplug algorithms {owner}."

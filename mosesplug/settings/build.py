@@ -6,13 +6,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, get_args
 
 from mosesplug.decoders.description import ASK
-from mosesplug.errors import UsageError
+from mosesplug.errors import OptionName, UsageError
 from mosesplug.metrics import metric
 from mosesplug.metrics.registry import settings_of_signature
 from mosesplug.optimizers import Algorithm, algorithms
@@ -33,7 +33,7 @@ _Values = Mapping[str, Any]
 _Path = tuple[str, ...]
 
 
-def make_plan(values: _Values, spelled: Callable[[str], str] = "--{}".format) -> RunPlan:
+def make_plan(values: _Values) -> RunPlan:
     """Return what settings ask for.
 
     Args:
@@ -44,8 +44,8 @@ def make_plan(values: _Values, spelled: Callable[[str], str] = "--{}".format) ->
     """
     values = _resolve_last({name: value for name, value in values.items() if value is not None})
     if missing := [name for name in _list_required(values) if name not in values]:
-        raise UsageError(f"missing: {', '.join(spelled(name).lstrip('-') for name in missing)}")
-    check_settings(list_options(RunPlan), values, spelled)
+        raise UsageError(f"missing: {', '.join(str(OptionName(name)) for name in missing)}")
+    check_settings(list_options(RunPlan), values)
     source = values.get("input")
     select_run, select = choose_among_runs(values)
     if values.get("online"):
@@ -62,9 +62,8 @@ def make_plan(values: _Values, spelled: Callable[[str], str] = "--{}".format) ->
         (*root, "optimization", "sharding"): _sharding(values),
         ("select_run",): select_run,
     }
-    objects |= make_decoding(values, spelled)
-    transform = check_transform(values.get("transform"), spelled("transform"))
-    objects[*root, "decoding", "transform"] = transform
+    objects |= make_decoding(values)
+    objects[*root, "decoding", "transform"] = check_transform(values.get("transform"))
     return make_settings(RunPlan, values, objects, _convert)
 
 
@@ -115,7 +114,9 @@ def _check_batch_sharding(tuner: Algorithm, values: _Values) -> None:
         )
     for name in _OF_LEARNERS:
         if name in values:
-            raise UsageError(f"--{name} is for online learners, not for {tuner.name}: leave it out")
+            raise UsageError(
+                f"{OptionName(name)} is for online learners, not for {tuner.name}: leave it out"
+            )
 
 
 def _is_given(values: _Values, name: str) -> bool:
@@ -142,7 +143,7 @@ def _resolve_last(values: dict[str, Any]) -> dict[str, Any]:
         return values
     name = "select-run" if "runs" in values else "select"
     if name in values:
-        raise UsageError(f"--last and --{name} exclude each other: use one of them")
+        raise UsageError(f"{{--last}} and {OptionName(name)} exclude each other: use one of them")
     return {**values, name: "last"}
 
 
@@ -158,13 +159,13 @@ def choose_among_runs(values: _Values) -> tuple[SelectRun | None, Select | None]
     select, within = values.get("select"), values.get("select-run")
     if "runs" not in values:
         if select == "median":
-            raise UsageError("--select median requires --runs N")
+            raise UsageError("{--select median} requires {--runs} N")
         return None, select
     among = get_args(SelectRun)
     if select is not None and select not in among:
         raise UsageError(
-            f"with --runs, --select chooses among the runs: {', '.join(among)}. Use --select-run"
-            f" {select} to choose the weights of each run."
+            f"with {{--runs}}, {{--select}} chooses among the runs: {', '.join(among)}. Use"
+            f" {{--select-run}} {select} to choose the weights of each run."
         )
     return select, within
 

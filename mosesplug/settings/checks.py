@@ -6,22 +6,18 @@ They apply to command lines, settings files and Python calls alike.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
-from mosesplug.errors import UsageError, suggest
+from mosesplug.errors import OptionName, UsageError, suggest
 from mosesplug.options import Opt, find_field_types, find_switch, find_value, list_options
 
 Made = TypeVar("Made")
-Spelling = Callable[[str], str]
-"""How a program calls the setting of a name."""
 
 
-def check_settings(
-    settings: Iterable[Opt], given: Mapping[str, Any], spelled: Spelling = "--{}".format
-) -> None:
+def check_settings(settings: Sequence[Opt], given: Mapping[str, Any]) -> None:
     """Check the values of settings, and which settings are given together.
 
     Args:
@@ -30,30 +26,35 @@ def check_settings(
     Raises:
         UsageError: a value cannot be used, or one setting requires or excludes another.
     """
+    positional = {option.name: option.metavar for option in settings if option.is_positional}
+
+    def spell(condition: str) -> str:
+        pairs = (alternative.split("=") for alternative in condition.split(" or "))
+        return " or ".join(positional.get(pair[0], str(OptionName(*pair))) for pair in pairs)
+
     for setting in settings:
         if not _is_given(given, setting.name):
             continue
-        _check_value(setting, given[setting.name], spelled)
-        name = spelled(setting.name)
+        _check_value(setting, given[setting.name])
+        name = spell(setting.name)
         for condition in setting.requires:
             if not _holds(condition, given):
-                wanted = _spelled_condition(condition, spelled)
+                wanted = spell(condition)
                 raise UsageError(f"{name} requires {wanted}: add {wanted}, or omit {name}")
         for condition in setting.excludes:
             if _holds(condition, given):
                 raise UsageError(
-                    f"{name} and {_spelled_condition(condition, spelled)} exclude each other: use"
-                    " one of them"
+                    f"{name} and {spell(condition)} exclude each other: use one of them"
                 )
 
 
-def _check_value(setting: Opt, value: object, spelled: Spelling = "--{}".format) -> None:
+def _check_value(setting: Opt, value: object) -> None:
     """Check one value.
 
     Raises:
         UsageError: it is not one of the choices, or out of range.
     """
-    name = spelled(setting.name)
+    name = setting.metavar if setting.is_positional else OptionName(setting.name)
     if setting.choices and value not in setting.choices:
         raise UsageError(
             f"{name} must be one of {', '.join(setting.choices)}, not {value}"
@@ -84,8 +85,7 @@ def check_given(options: Any) -> None:
     declared = [option for option in list_options(cls) if len(option.path) == 1]
     values = {option.name: (option, find_value(options, option.path)) for option in declared}
     given = {name: value for name, (option, value) in values.items() if value != option.default}
-    words = {option.name: option.metavar for option in declared if option.is_positional}
-    check_settings(declared, given, lambda name: words.get(name, f"--{name}"))
+    check_settings(declared, given)
 
 
 def convert(option: Opt, value: Any) -> Any:
@@ -154,7 +154,7 @@ def reject_combinations(option: str, others: Mapping[str, bool]) -> None:
     """Reject settings that an option excludes.
 
     Args:
-        others: the other settings as the user spells them, and whether each is given.
+        others: the other settings in words or as fields of a message, and whether each is given.
 
     Raises:
         UsageError: one of them is given.
@@ -174,14 +174,6 @@ def _holds(condition: str, given: Mapping[str, Any]) -> bool:
         if _is_given(given, name) and (not equal or str(given[name]) == value):
             return True
     return False
-
-
-def _spelled_condition(condition: str, spelled: Spelling) -> str:
-    words = []
-    for alternative in condition.split(" or "):
-        name, _, value = alternative.partition("=")
-        words.append(f"{spelled(name)} {value}".strip())
-    return " or ".join(words)
 
 
 def parse_assignments(texts: Iterable[str], option: str) -> dict[str, object]:

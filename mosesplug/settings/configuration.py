@@ -114,6 +114,7 @@ class _EarlierRun:
             "Resume after the last finished iteration",
             "Output",
             name="continue",
+            keyword="resume",
             is_saved=False,
             script="continue",
             note="with any algorithm; an unfinished run of mert-moses.pl itself is taken over too",
@@ -162,6 +163,7 @@ class Configuration:
             "References: a file, or the prefix of several",
             "Data",
             name="refs",
+            keyword="references",
             is_argument=True,
             script="refs",
             note="or the second argument",
@@ -347,7 +349,7 @@ class Configuration:
             UsageError: an ``OutsideDecoder`` has no such settings.
         """
         if self.input is None:
-            raise UsageError("this needs the source sentences: give --input")
+            raise UsageError("this needs the source sentences: give {--input}")
         return self.input
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from mosesplug.decoders.kinds import ModelFilter
 from mosesplug.decoders.moses import parse_flags
 from mosesplug.decoders.plugin import find_decoder_plugin
 from mosesplug.decoders.wrappers import PostEditing, Queue
-from mosesplug.errors import UsageError
+from mosesplug.errors import OptionName, UsageError
 from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.decoding import DecodingSettings
 from mosesplug.settings.paths import require_file, require_references
@@ -47,14 +47,14 @@ _Values = Mapping[str, Any]
 _Path = tuple[str, ...]
 
 
-def make_decoding(values: _Values, spelled: Callable[[str], str]) -> dict[_Path, Any]:
+def make_decoding(values: _Values) -> dict[_Path, Any]:
     """Return the decoder, and what depends on it, by their paths in a ``RunPlan``.
 
     Raises:
         UsageError: a file or program is missing, or settings exclude each other.
     """
     root = ("configuration", "decoding")
-    if (other := _other_decoder(values, spelled)) is not None:
+    if (other := _other_decoder(values)) is not None:
         return {
             (*root, "decoder"): other,
             (*root, "cache"): None,
@@ -67,7 +67,7 @@ def make_decoding(values: _Values, spelled: Callable[[str], str]) -> dict[_Path,
     scripts = HelperScripts.find(
         values.get("moses-scripts"), found if isinstance(found, Path) else None
     )
-    queue = _queue(values, scripts, spelled)
+    queue = _queue(values, scripts)
     decoder: DecoderDescription
     if isinstance(found, DecodedGraphs):
         # With a program for the held-out set, the flags are that program's.
@@ -81,42 +81,40 @@ def make_decoding(values: _Values, spelled: Callable[[str], str]) -> dict[_Path,
             input_type=values.get("input-type"),
             queue=queue,
             several=(
-                scripts.required(_MULTI_MOSES, spelled("multi-moses"))
+                scripts.required(_MULTI_MOSES, "{--multi-moses}")
                 if values.get("multi-moses")
                 else None
             ),
-            post_editing=_post_editing(values, scripts, spelled),
+            post_editing=_post_editing(values, scripts),
             timeout=values.get("decoder-timeout"),
         )
     cache = None
     if "cache-model" in values and queue is None:
-        script = scripts.required(_CACHE_SCRIPT, spelled("cache-model"))
+        script = scripts.required(_CACHE_SCRIPT, "{--cache-model}")
         cache = (str(script), values["cache-model"])
     return {
         (*root, "decoder"): decoder,
         (*root, "cache"): cache,
-        (*root, "filtering"): _filtering(values, spelled),
+        (*root, "filtering"): _filtering(values),
         ("configuration", "held_out", "decoder"): held_out,
     }
 
 
-def _other_decoder(
-    values: _Values, spelled: Callable[[str], str]
-) -> DecoderCommand | NamedDecoder | OutsideDecoder | None:
+def _other_decoder(values: _Values) -> DecoderCommand | NamedDecoder | OutsideDecoder | None:
     """Return the decoder if it is not called as Moses is, and no search graphs."""
-    kind, option = values.get("weights-format", "dense"), spelled("decode-command")
+    kind, option = values.get("weights-format", "dense"), "{--decode-command}"
     if values.get("decoder") == ASK:
         if idle := [name for name in _NEED_DECODER if values.get(name)]:
             raise UsageError(
-                f"{spelled(idle[0])} needs a decoder, which a run by ask and tell does not have:"
+                f"{OptionName(idle[0])} needs a decoder, which a run by ask and tell does not have:"
                 " leave it out"
             )
         return OutsideDecoder(kind)
     if str(values.get("decoder", "")).startswith(PLUGIN):
         if idle := [name for name in _NEED_PROGRAM if values.get(name)]:
             raise UsageError(
-                f"{spelled(idle[0])} needs a decoder that is a program, and {values['decoder']} is"
-                " a plug-in: leave it out"
+                f"{OptionName(idle[0])} needs a decoder that is a program, and {values['decoder']}"
+                " is a plug-in: leave it out"
             )
         named = NamedDecoder.parse(values["decoder"])
         find_decoder_plugin(named.name)
@@ -124,9 +122,7 @@ def _other_decoder(
     if "decode-command" not in values:
         return None
     if values.get("lattice-samples"):
-        raise UsageError(
-            f"{option} and {spelled('lattice-samples')} exclude each other: use one of them"
-        )
+        raise UsageError(f"{option} and {{--lattice-samples}} exclude each other: use one of them")
     program, *words = parse_command(values["decode-command"], option)
     command = DecoderCommand(
         (str(require_program(program, option)), *words),
@@ -136,7 +132,7 @@ def _other_decoder(
     for name in ("heldout", "online"):
         if values.get(name) and not command.takes_input:
             raise UsageError(
-                f"{spelled(name)} decodes other sentences than those of the tuning set: {option}"
+                f"{OptionName(name)} decodes other sentences than those of the tuning set: {option}"
                 " must name their file as {input}"
             )
     return command
@@ -164,27 +160,29 @@ def _reject_program_settings(values: _Values, flags: tuple[str, ...]) -> None:
         raise UsageError(f"search graphs cannot be combined with {', '.join(found)}")
 
 
-def _filtering(values: _Values, spelled: Callable[[str], str]) -> ModelFilter | None:
+def _filtering(values: _Values) -> ModelFilter | None:
     if "filter-command" not in values:
         return None
     program, *words = shlex.split(values["filter-command"]) or [""]
-    found = require_program(program, spelled("filter-command"))
+    found = require_program(program, "{--filter-command}")
     text = values.get("filter-file") or values["input"]
     return ModelFilter((str(found), *words), Path(text).absolute())
 
 
-def _queue(values: _Values, scripts: HelperScripts, spelled: Callable[[str], str]) -> Queue | None:
+def _queue(values: _Values, scripts: HelperScripts) -> Queue | None:
     """Parallel jobs; one job is not a parallel job."""
-    jobs, option = values.get("jobs", 1), spelled("jobs")
+    jobs, option = values.get("jobs", 1), "{--jobs}"
     if jobs <= 1:
         return None
     for name in ("multi-moses", "spe-symal"):
         if values.get(name):
-            raise UsageError(f"{option} and {spelled(name)} exclude each other: use one of the two")
+            raise UsageError(
+                f"{option} and {OptionName(name)} exclude each other: use one of the two"
+            )
     if values.get("lattice-samples"):
         raise UsageError(
-            f"--lattice-samples cannot be used with {option}: moses-parallel.pl does not join the"
-            " samples. Use one of the two."
+            f"{{--lattice-samples}} cannot be used with {option}: moses-parallel.pl does not join"
+            " the samples. Use one of the two."
         )
     return Queue(
         scripts.required("generic/moses-parallel.pl", option, values.get("moses-parallel")),
@@ -196,13 +194,11 @@ def _queue(values: _Values, scripts: HelperScripts, spelled: Callable[[str], str
     )
 
 
-def _post_editing(
-    values: _Values, scripts: HelperScripts, spelled: Callable[[str], str]
-) -> PostEditing | None:
+def _post_editing(values: _Values, scripts: HelperScripts) -> PostEditing | None:
     if "spe-symal" not in values:
         return None
     return PostEditing(
-        scripts.required(_POST_EDITING, spelled("spe-symal")),
+        scripts.required(_POST_EDITING, "{--spe-symal}"),
         reference_files(require_references(values["refs"]))[0],
         require_file(values["spe-symal"], "the word alignment"),
         Path(values["working-dir"]).absolute(),

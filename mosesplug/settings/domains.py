@@ -40,8 +40,8 @@ class Domains:
         """
         if len(sentence_ids) and (last := int(sentence_ids.max())) >= len(self.of_sentence):
             raise DataError(
-                f"--domains has {len(self.of_sentence)} labels, but the lists have sentence {last} "
-                "(counted from 0). Give one label for each source sentence"
+                f"{{--domains}} has {len(self.of_sentence)} labels, but the lists have sentence "
+                f"{last} (counted from 0). Give one label for each source sentence"
             )
         return self.of_sentence[sentence_ids]
 
@@ -53,8 +53,8 @@ class Domains:
         """
         if len(self.of_sentence) != n_sentences:
             raise DataError(
-                f"--domains has {len(self.of_sentence)} labels for {n_sentences} source sentences. "
-                "Give one label for each"
+                f"{{--domains}} has {len(self.of_sentence)} labels for {n_sentences} source "
+                "sentences. Give one label for each"
             )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mosesplug.errors import UsageError
+from mosesplug.errors import OptionName, UsageError
 from mosesplug.settings.expressions import (
     BUILT_IN,
     Expression,
@@ -71,8 +71,9 @@ def parse_added_features(
     for each in found:
         if names.count(each.name) > 1:
             raise UsageError(
-                f"--{option} {each.name}={each.place}: another --{option} has a feature "
-                f"{each.name} already: give another name, or several files as {each.name}=FILE,FILE"
+                f"{OptionName(option)} {each.name}={each.place}: another {OptionName(option)} has "
+                f"a feature {each.name} already: give another name, or several files as "
+                f"{each.name}=FILE,FILE"
             )
     return found
 
@@ -89,12 +90,12 @@ def arrange_held_out_features(
     names = [feature.name for feature in features]
     if unknown := [name for name in known if name not in names]:
         raise UsageError(
-            f"--heldout-add-feature names {unknown[0]}, which --add-feature does not: give the "
-            "values for both lists"
+            f"{{--heldout-add-feature}} names {unknown[0]}, which {{--add-feature}} does not: give "
+            "the values for both lists"
         )
     if missing := [name for name in names if name not in known]:
         raise UsageError(
-            f"the held-out lists have no values of {missing[0]}: add --heldout-add-feature "
+            f"the held-out lists have no values of {missing[0]}: add {{--heldout-add-feature}} "
             f"{missing[0]}=FILE"
         )
     return tuple(known[name] for name in names)
@@ -116,7 +117,7 @@ def parse_derived_features(
     found = tuple(text if isinstance(text, DerivedFeature) else _derive(text) for text in texts)
     names = [each.name for each in found]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise UsageError(f"--derive names {twice[0]} twice: give each feature another name")
+        raise UsageError(f"{{--derive}} names {twice[0]} twice: give each feature another name")
     return found
 
 
@@ -130,8 +131,8 @@ def _parse(text: str, option: str) -> AddedFeature:
     paths = [path.strip() for path in files.split(",")]
     if not (equals and is_feature_name(name) and all(paths)):
         raise UsageError(
-            f"--{option} {text!r}: give NAME=FILE, or NAME=FILE,FILE for several lists, with a "
-            "name without blanks"
+            f"{OptionName(option)} {text!r}: give NAME=FILE, or NAME=FILE,FILE for several lists, "
+            "with a name without blanks"
         )
     return AddedFeature(name, tuple(map(Path, paths)), option=option)
 
@@ -140,15 +141,15 @@ def _derive(text: str) -> DerivedFeature:
     name, equals, expression = (part.strip() for part in text.partition("="))
     if not (equals and is_feature_name(name)):
         raise UsageError(
-            f"--derive {text!r}: give NAME=EXPRESSION, as len=words or lm_norm=lm/words, with a "
-            "name without blanks"
+            f"{{--derive}} {text!r}: give NAME=EXPRESSION, as len=words or lm_norm=lm/words, with "
+            "a name without blanks"
         )
     if name in BUILT_IN:
         raise UsageError(
-            f"--derive {text!r}: {name} is the number of {name} in expressions: give the feature "
-            "another name"
+            f"{{--derive}} {text!r}: {name} is the number of {name} in expressions: give the "
+            "feature another name"
         )
     try:
         return DerivedFeature(name, expression, parse_expression(expression))
     except ExpressionError as error:
-        raise UsageError(f"--derive {text!r}, {error}") from None
+        raise UsageError(f"{{--derive}} {text!r}, {error}") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -36,6 +36,7 @@ class LearningSettings:
         Opt(
             "n-best lists to merge",
             "Data",
+            keyword="lists",
             metavar="FILE...",
             exists="path",
             excludes=("graphs", "from"),
@@ -59,6 +60,7 @@ class LearningSettings:
             "Stored lists of a run: its working directory",
             "Data",
             name="from",
+            keyword="store",
             metavar="STORE",
             exists="path",
             details="Or the store in it, which is not changed. The stored statistics are used; "
@@ -103,6 +105,7 @@ class LearningSettings:
         Opt(
             "Starting weights: a file, a run, or 'NAME=W NAME=W'",
             "Data",
+            keyword="initial",
             metavar="FILE",
             exists="weights",
             default_text="those of the data, or equal",
@@ -116,6 +119,7 @@ class LearningSettings:
         Opt(
             "Starting weights of sparse features",
             "Data",
+            keyword="sparse_initial",
             exists="path",
             requires=("init or graphs",),
             details="A name and a value a line.",
@@ -135,6 +139,7 @@ class LearningSettings:
         Opt(
             "Report a metric, never optimize it; repeatable",
             "Learning",
+            keyword="report_metrics",
             metavar="NAME",
             excludes=("graphs",),
             details="Scores of --scores that the metric does not use are reported, too. The "
@@ -147,13 +152,14 @@ class LearningSettings:
         default_factory=dict
     )
     active: Annotated[tuple[str, ...] | None, same_as(RunPlan, "active")] = None
-    ranges: Annotated[tuple[str, ...], same_as(RunPlan, "range")] = ()
+    ranges: Annotated[tuple[str, ...], same_as(RunPlan, "range", keyword="ranges")] = ()
     bounds: Annotated[
         tuple[str, ...],
         Opt(
             "Bounds of weights: LM:0..1, LM:>0, LM:=1",
             "Learning",
             name="bound",
+            keyword="bounds",
             metavar="NAME:BOUND",
             details="MIN..MAX, MIN.., ..MAX, >X, >=X, <X, <=X or =X, of a feature or of all "
             "values of a group; or one bound for each value, with commas. The learned weights are "
@@ -212,6 +218,7 @@ class LearningSettings:
         Opt(
             "n-best lists of a held-out set; repeatable",
             "Held-out",
+            keyword="heldout_lists",
             metavar="FILE",
             exists="path",
             requires=("heldout-refs or heldout-scores",),
@@ -223,6 +230,7 @@ class LearningSettings:
         Opt(
             "References of --heldout-nbest",
             "Held-out",
+            keyword="heldout_references",
             exists="references",
             requires=("heldout-nbest",),
         ),
@@ -243,6 +251,7 @@ class LearningSettings:
         Opt(
             "Values of --add-feature for --heldout-nbest",
             "Held-out",
+            keyword="heldout_add_features",
             metavar="NAME=FILE",
             exists="features",
             requires=("heldout-nbest",),
@@ -295,15 +304,15 @@ class LearningSettings:
         )
         check_fields(self)
         if self.length_exponent is not None and self.select == "average":
-            raise UsageError("--select average has no length exponent: use --select median")
+            raise UsageError("{--select average} has no length exponent: use {--select median}")
         lengths = self.length_range
         if lengths is not None and lengths.by == WORDS and self.lists.transform is not None:
             raise UsageError(
-                "--length-exponent divides by the words of the lists, which --transform changes: "
-                "use --derive len=words --length-by len"
+                "{--length-exponent} divides by the words of the lists, which {--transform} "
+                "changes: use {--derive} len=words {--length-by} len"
             )
         if self.held_out == 1.0:
-            raise UsageError("--held-out must be less than 1")
+            raise UsageError("{--held-out} must be less than 1")
 
     @property
     def length_range(self) -> LengthRange | None:
@@ -323,17 +332,17 @@ class LearningSettings:
             UsageError: there is nothing to learn from, no reference, or nothing held out.
         """
         if self.select == "best-heldout" and not (self.held_out or self.heldout_nbest):
-            raise UsageError("--select best-heldout requires --held-out or --heldout-nbest")
+            raise UsageError("{--select best-heldout} requires {--held-out} or {--heldout-nbest}")
         if self.store is None and not (self.nbest or self.graphs):
             raise UsageError(
-                "nothing to learn from: use --nbest FILE..., --graphs DIR... or --from STORE"
+                "nothing to learn from: use {--nbest} FILE..., {--graphs} DIR... or {--from} STORE"
             )
         if self.store is None and self.references is None and self.needs_references:
             known = [source.name for source in self.lists.scores]
             if known and self.metric is not None:
                 _check_names(self.metric, known)
-            other = f" for {self.metric}, or a metric of --scores: {', '.join(known)}"
-            raise UsageError(f"no reference is given: use --refs FILE{other if known else ''}")
+            other = f" for {self.metric}, or a metric of {{--scores}}: {', '.join(known)}"
+            raise UsageError(f"no reference is given: use {{--refs}} FILE{other if known else ''}")
 
     @property
     def needs_references(self) -> bool:
@@ -386,7 +395,6 @@ def _check_names(metric: str, scores: Sequence[str]) -> None:
 
 def make_learning_settings(
     values: Mapping[str, Any],
-    spelled: Callable[[str], str] = "--{}".format,
     *,
     has_data: bool = True,
 ) -> LearningSettings:
@@ -402,7 +410,7 @@ def make_learning_settings(
     # Here and not above: it brings the metrics, which --help does not need.
     from mosesplug.settings.build import make_sharding
 
-    check_settings(list_options(LearningSettings), values, spelled)
+    check_settings(list_options(LearningSettings), values)
     sharding = make_sharding(values.get("algorithm", "mert"), values)
     made = make_settings(LearningSettings, values, {("sharding",): sharding})
     if has_data:

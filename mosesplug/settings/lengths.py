@@ -60,12 +60,13 @@ def parse_length_range(text: str, by: str = WORDS) -> LengthRange:
         numbers.insert(0, names.pop())
     if not all(map(_is_number, numbers)) or (names and not all(":".join(names).split(","))):
         raise UsageError(
-            f"--length-exponent {text}: write MIN:MAX, one number, or NAME,NAME:MIN:MAX"
+            f"{{--length-exponent}} {text}: write MIN:MAX, one number, or NAME,NAME:MIN:MAX"
         )
     low, high = float(numbers[0]) + 0.0, float(numbers[-1]) + 0.0
     if not -LARGEST <= low <= high <= LARGEST:
         raise UsageError(
-            f"--length-exponent {text}: the exponents must ascend, from -{LARGEST:g} to {LARGEST:g}"
+            f"{{--length-exponent}} {text}: the exponents must ascend, from -{LARGEST:g} to "
+            f"{LARGEST:g}"
         )
     chosen = tuple(":".join(names).split(",")) if names else ()
     return LengthRange(low, high, chosen, by)

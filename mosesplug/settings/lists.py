@@ -5,13 +5,13 @@ Each is declared once for all commands that read lists.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from formats.weights.list_changes import ListChanges
-from mosesplug.errors import UsageError
+from mosesplug.errors import OptionName, UsageError
 from mosesplug.options import Opt, find_value, list_options, set_parsed
 from mosesplug.settings.checks import check_settings, make_settings
 from mosesplug.settings.features import (
@@ -119,6 +119,7 @@ class ListSettings:
         Opt(
             "Add a feature from a file with one value per hypothesis; repeatable",
             "Data",
+            keyword="add_features",
             metavar="NAME=FILE",
             exists="features",
             excludes=("graphs", "from"),
@@ -173,7 +174,7 @@ class ListSettings:
             # Here and not above: it brings the decoders, which --help does not need.
             from mosesplug.settings.programs import check_transform
 
-            check_transform(self.transform, "--transform")
+            check_transform(self.transform)
         set_parsed(
             self,
             add_feature=parse_added_features(self.add_feature),
@@ -186,9 +187,11 @@ class ListSettings:
         renamed = parse_renames(self.rename)
         for name in self.drop_feature:
             if not name.strip("*"):
-                raise UsageError(f"--drop-feature {name!r}: give a name")
+                raise UsageError(f"{{--drop-feature}} {name!r}: give a name")
             if name in renamed:
-                raise UsageError(f"--drop-feature {name} and --rename {name} exclude each other")
+                raise UsageError(
+                    f"{{--drop-feature}} {name} and {{--rename}} {name} exclude each other"
+                )
         if self.format != "auto":
             # Here and not above: it brings NumPy, which --help does not need.
             from formats.nbest.registry import split_format_name
@@ -196,7 +199,7 @@ class ListSettings:
             try:
                 split_format_name(self.format)
             except ValueError as error:
-                raise UsageError(f"--format: {error}") from error
+                raise UsageError(f"{{--format}}: {error}") from error
 
     @property
     def first_given(self) -> str | None:
@@ -222,9 +225,7 @@ class ListSettings:
         )
 
 
-def make_list_settings(
-    values: Mapping[str, Any], spelled: Callable[[str], str] = "--{}".format
-) -> ListSettings:
+def make_list_settings(values: Mapping[str, Any]) -> ListSettings:
     """Return the settings with the given values.
 
     Args:
@@ -233,7 +234,7 @@ def make_list_settings(
     Raises:
         UsageError: a value cannot be used.
     """
-    check_settings(list_options(ListSettings), values, spelled)
+    check_settings(list_options(ListSettings), values)
     return make_settings(ListSettings, values)
 
 
@@ -260,7 +261,7 @@ def parse_column_names(names: str | Sequence[str] | None) -> list[str] | None:
     groups = [group for group, _ in FeatureSpace.of_names(columns).groups]
     for group in groups:
         if groups.count(group) > 1:
-            raise UsageError(f"--names={names}: the columns of {group} are not adjacent")
+            raise UsageError(f"{{--names}}={names}: the columns of {group} are not adjacent")
     return columns
 
 
@@ -274,11 +275,11 @@ def parse_renames(renames: Sequence[str]) -> dict[str, str]:
     for text in renames:
         old, _, new = (part.strip() for part in text.partition("="))
         if not (old and new) or any(map(str.isspace, new)) or new.endswith(("=", ":")):
-            raise UsageError(f"--rename {text!r}: give OLD=NEW, names without blanks")
+            raise UsageError(f"{{--rename}} {text!r}: give OLD=NEW, names without blanks")
         if old in found:
-            raise UsageError(f"--rename {text}: {old} has the new name {found[old]} already")
+            raise UsageError(f"{{--rename}} {text}: {old} has the new name {found[old]} already")
         if new in found.values():
-            raise UsageError(f"--rename {text}: another feature gets the name {new} already")
+            raise UsageError(f"{{--rename}} {text}: another feature gets the name {new} already")
         found[old] = new
     return found
 
@@ -291,7 +292,7 @@ def parse_dense_names(names: str | Sequence[str] | None) -> tuple[str, ...] | No
     """
     found = split_names(names, "dense")
     if isinstance(names, str) and len(set(found or ())) < len(found or ()):
-        raise UsageError(f"--dense={names}: a name occurs twice")
+        raise UsageError(f"{{--dense}}={names}: a name occurs twice")
     return found
 
 
@@ -305,7 +306,7 @@ def split_names(names: str | Sequence[str] | None, option: str) -> tuple[str, ..
         return None if names is None else tuple(names)
     found = tuple(name.strip() for name in names.split(","))
     if not all(found):
-        raise UsageError(f"--{option}={names}: a name is empty")
+        raise UsageError(f"{OptionName(option)}={names}: a name is empty")
     return found
 
 

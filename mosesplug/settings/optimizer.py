@@ -19,6 +19,7 @@ class _AlgorithmSettings:
         Opt(
             "Setting of the algorithm; repeatable",
             "Learning",
+            keyword="options",
             aliases=("algorithm-option",),
             metavar="NAME=VALUE",
             can_be_abbreviated=True,

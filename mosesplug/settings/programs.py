@@ -44,12 +44,12 @@ def find_decoder(name: str, what: str) -> Path | DecodedGraphs:
     if not place.exists():
         raise UsageError(
             f"{what} {name}: {place} does not exist. Give the working directory of a run with"
-            " --forest, or search graphs of Moses."
+            " {--forest}, or search graphs of Moses."
         )
     return DecodedGraphs(place)
 
 
-def check_transform(text: str | None, option: str) -> str | None:
+def check_transform(text: str | None) -> str | None:
     """Return the command that rewrites lists: a script, a command line, or ``bpe``.
 
     Raises:
@@ -64,7 +64,7 @@ def check_transform(text: str | None, option: str) -> str | None:
     if text.lower() == "bpe":
         return "bpe"
     raise UsageError(
-        f"{option} {text}: not a file. Give a script, a command with arguments, or bpe."
+        f"{{--transform}} {text}: not a file. Give a script, a command with arguments, or bpe."
     )
 
 
@@ -107,7 +107,7 @@ class HelperScripts:
             place = given or (f"{self.root}/{script}" if self.root else script)
             raise UsageError(
                 f"{option} requires {place}, which is not an executable file. Give Moses' scripts"
-                " directory by --rootdir."
+                " directory by {--rootdir}."
             )
         return found
 

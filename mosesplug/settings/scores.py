@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from mosesplug.errors import UsageError
+from mosesplug.errors import OptionName, UsageError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,7 +65,7 @@ def parse_score_sources(
     for name in names:
         if names.count(name) > 1:
             raise UsageError(
-                f"--{option} names {name} twice: give several files of one metric as "
+                f"{OptionName(option)} names {name} twice: give several files of one metric as "
                 f"{name}=FILE,FILE"
             )
     return found
@@ -91,7 +91,7 @@ def _parse(text: str, option: str) -> ScoreSource:
     paths = files.split(",")
     if not (name and equals and all(paths)):
         raise UsageError(
-            f"--{option}={text}: write NAME=FILE, as COMET=scores.txt, or "
+            f"{OptionName(option)}={text}: write NAME=FILE, as COMET=scores.txt, or "
             "NAME=FILE:error for an error rate"
         )
     return replace(found, name=name, paths=tuple(map(Path, paths)))

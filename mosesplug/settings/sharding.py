@@ -70,6 +70,7 @@ class Sharding:
             "All workers update one set of weights",
             "Parallel",
             name="async",
+            keyword="asynchronous",
             can_be_abbreviated=True,
             details="No shards and no mixing: workers learn from (with --online, decode) "
             "mini-batches with stale weights, and their updates are applied to one set of weights.",
@@ -126,8 +127,8 @@ class Sharding:
         check_fields(self, lenient=("keep",))
         if self.keep < 0 or (self.keep > 0) != (self.mixing == "select"):
             raise UsageError(
-                "--mixing select requires --keep, the number of sparse features to keep; no other"
-                " mixing uses it"
+                "{--mixing select} requires {--keep}, the number of sparse features to keep; no"
+                " other mixing uses it"
             )
         if self.scheduler is not None:
             check_address(self.scheduler)

@@ -38,6 +38,6 @@ def check_source(lengths: NDArray[np.int64], sentence_ids: NDArray[np.int64]) ->
     """
     if (last := int(sentence_ids.max(initial=-1))) >= len(lengths):
         raise DataError(
-            f"--source has {len(lengths)} sentences, but the data have sentence {last} (counted "
-            "from 0). Give the file that was translated, one sentence a line"
+            f"{{--source}} has {len(lengths)} sentences, but the data have sentence {last} "
+            "(counted from 0). Give the file that was translated, one sentence a line"
         )

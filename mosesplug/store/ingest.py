@@ -208,7 +208,7 @@ class Ingest:
                 f"the list has no texts, which {self.metric.name} compares with the references",
                 path=block.path,
                 line=int(block.lines[0]),
-                remedy="Give scores of its hypotheses: --scores NAME=FILE",
+                remedy="Give scores of its hypotheses: {--scores} NAME=FILE",
             )
         # A list without scores has NaN; infinity is invalid.
         finite = np.isfinite(block.dense).all(axis=1) & ~np.isinf(block.scores)

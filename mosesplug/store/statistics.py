@@ -81,7 +81,7 @@ def ensure_statistics(
         raise StoreError(
             f"the n-best store at {environment.path} has no {references.signature} of iteration "
             f"{missing[0]}, and it holds texts only, not these scores from outside. Import the "
-            "lists with --scores into a new store"
+            "lists with {--scores} into a new store"
         )
     if not environment.writable:
         raise StoreError(

@@ -223,7 +223,7 @@ def _best_decoded(
         which = f"weights of iteration {best.iteration}"
         if is_start:
             which = "starting weights"
-        remedy = ". More iterations, or --select last, return learned weights" if is_start else ""
+        remedy = ". More iterations, or {--select last}, return learned weights" if is_start else ""
         context.watch(
             Note(
                 "nothing was decoded with the weights of the last optimization: the result is the"

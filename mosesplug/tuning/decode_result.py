@@ -42,7 +42,7 @@ def decode_tuning_set(
     workspace = Workspace(directory, 0)
     if not (workspace.settings.is_file() and workspace.features_list.is_file()):
         raise UsageError(
-            f"--decode: {directory} has no {workspace.settings.name} and"
+            f"{{--decode}}: {directory} has no {workspace.settings.name} and"
             f" {workspace.features_list.name}, which say how its run decodes"
         )
     values = {**read_settings(workspace.settings), "working-dir": str(directory)}
@@ -53,7 +53,7 @@ def decode_tuning_set(
     }
     configuration = make_plan(values).configuration
     if configuration.input is None:
-        raise UsageError(f"--decode: the run in {directory} has no file of source sentences")
+        raise UsageError(f"{{--decode}}: the run in {directory} has no file of source sentences")
     tuning_set = HeldOutSet(configuration.input, configuration.references)
     configuration = replace(configuration, held_out=tuning_set)
     config = configuration.config

@@ -109,8 +109,8 @@ class DomainDecoder(Decoder):
     program: Decoder
     domains: Domains
 
-    no_graphs = "--domains learns from n-best lists, not from search graphs"
-    no_batches = "--domains decodes the whole input: leave out --online"
+    no_graphs = "{--domains} learns from n-best lists, not from search graphs"
+    no_batches = "{--domains} decodes the whole input: leave out {--online}"
 
     def nbest_lists(self, iteration: int, weights: ModelWeights) -> DecodedInput:
         """Decode the parts of the input one after the other, and merge their lists.

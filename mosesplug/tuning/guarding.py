@@ -17,7 +17,7 @@ import numpy as np
 
 from formats.nbest.block import NBestList
 from formats.text import read_lines
-from mosesplug.errors import DataError, OptimizerError
+from mosesplug.errors import DataError, Message, OptimizerError
 from mosesplug.events import Note, Watcher
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
@@ -149,7 +149,8 @@ def guard_weights(context: Context, weights: Weights) -> None:
         if sign.is_fatal:
             raise OptimizerError(
                 f"{context.optimizer.name} found no usable weights in iteration {number}"
-                f" ({sign.message}); its lists are kept: try another algorithm with --continue"
+                f" ({Message(sign.message).template}); its lists are kept: try another algorithm "
+                "with {--continue}"
             )
     earlier = _earlier_weights(store) if signs else []
     known = {sign.name for used in earlier for sign in _weight_signs(context, used)}
@@ -171,8 +172,9 @@ def guard_result(context: Context, weights: Weights) -> tuple[str, ...]:
     for sign in signs:
         if sign.is_fatal:
             raise OptimizerError(
-                f"the run ends with no usable weights ({sign.message});"
-                f" {_describe_written_files(context)}; continue with --continue and other settings"
+                f"the run ends with no usable weights ({Message(sign.message).template});"
+                f" {_describe_written_files(context)}; continue with {{--continue}} and other "
+                "settings"
             )
     records = context.store.iterations()
     every = _first_list_signs(context, records[0].record) if records else []
@@ -242,14 +244,14 @@ def _report(
     signs: Iterable[WarningSign],
     watch: Watcher,
     what_is_kept: str = "",
-    how_to_continue: str = "; continue with --continue",
+    how_to_continue: str = "; continue with {--continue}",
 ) -> None:
     """Warn of signs; in a strict run, end it with one error for all."""
-    messages = list(dict.fromkeys(sign.message for sign in signs))
+    messages = list(dict.fromkeys(Message(sign.message).template for sign in signs))
     if configuration.strict and messages:
         raise DataError(
-            f"--strict: {'. Also: '.join(messages)} ({what_is_kept}). Without --strict this is a"
-            f" warning{how_to_continue}"
+            f"{{--strict}}: {'. Also: '.join(messages)} ({what_is_kept}). Without {{--strict}} this"
+            f" is a warning{how_to_continue}"
         )
     for message in messages:
         watch(Note(message, is_warning=True))

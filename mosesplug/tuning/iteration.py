@@ -222,7 +222,7 @@ def optimize_weights(context: Context, current: IterationRecord) -> IterationRes
     if not np.isfinite(solution.weights).all() or not any(optimized.dense):
         raise OptimizerError(
             f"{context.optimizer.name} found no usable weights in iteration {iteration}; its lists"
-            " are kept: try another algorithm with --continue"
+            " are kept: try another algorithm with {--continue}"
         )
     optimization, score = context.configuration.optimization, solution.score
     share = optimization.interpolation

@@ -46,7 +46,7 @@ from mosesplug.tuning.workdir.workspace import Workspace
 
 _HOW_TO_CONTINUE = (
     "Finished iterations are kept. Repair the decoder, then continue with the same command and "
-    "--continue (in Python, resume=True)."
+    "{--continue}."
 )
 
 
@@ -112,7 +112,7 @@ def ask(context: Context, judge: HeldOutScorer | None) -> DecodingRequest | None
     if (opened := store.open_iteration()) is not None:
         raise UsageError(
             f"iteration {opened.iteration} in {context.workspace.directory} was cut off in an"
-            " online run: go on with --online, or begin anew in another --working-dir"
+            " online run: go on with {--online}, or begin anew in another {--working-dir}"
         )
     iterations = store.iterations()
     if iterations and iterations[-1].result is None:
@@ -180,7 +180,7 @@ def _failures_name_the_iteration(store: NBestStore) -> Iterator[None]:
         yield
     except DecoderError as error:
         iteration = 1 + sum(record.result is not None for record in store.iterations())
-        raise type(error)(f"iteration {iteration}: {error}\n{_HOW_TO_CONTINUE}") from error
+        raise type(error)(f"iteration {iteration}: {error.template}\n{_HOW_TO_CONTINUE}") from error
 
 
 def _drop_unrecorded_epoch(store: NBestStore) -> None:

@@ -38,7 +38,7 @@ def reject_repeated_lists(
         raise UsageError(
             f"{what} has the lists of iteration {candidates[-1]}, which are stored already, but"
             f" the open request is for iteration {due}. Tell the lists that were decoded with its"
-            f" weights; if they are the same, name the iteration (--iteration {due})"
+            f" weights; if they are the same, name the iteration ({{--iteration}} {due})"
         )
     return itertools.chain(read, iterator)
 

@@ -47,8 +47,8 @@ def check_earlier_run(
         earlier = "none"
     elif configuration.existing == "refuse":
         raise UsageError(
-            f"{workspace.directory} holds an earlier run: continue it with --continue, replace it"
-            " with --overwrite, or name another --working-dir"
+            f"{workspace.directory} holds an earlier run: continue it with {{--continue}}, replace"
+            " it with {--overwrite}, or name another {--working-dir}"
         )
     workspace.reject_links(replacing=earlier == "replaced")
     return earlier
@@ -97,7 +97,7 @@ def report_changed_settings(context: Context) -> None:
         names = before.rpartition(" ")[0]
         raise UsageError(
             f"{context.workspace.directory} holds a run with weights for the domains {names}:"
-            " continue it with the same --domains, or name another --working-dir"
+            " continue it with the same {--domains}, or name another {--working-dir}"
         )
     earlier = {**start.settings, "seed": str(start.seed)}
     now = {**context.settings, "seed": str(context.seed)}

@@ -16,7 +16,7 @@ from formats.weights.files import ShowWeights, read_sparse
 from formats.weights.named import read_named_weights
 from mosesplug.decoders.prepare import prepare_config
 from mosesplug.decoders.protocol import Decoder, DecodingTask
-from mosesplug.errors import UsageError, suggest
+from mosesplug.errors import OptionName, UsageError, suggest
 from mosesplug.events import Note, Watcher
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.lengths import require_undivided
@@ -148,7 +148,7 @@ def check_outputs(configuration: Configuration, workspace: Workspace) -> None:
         if workspace.replaces(path):
             raise UsageError(
                 f"{path} is both an input and an output of the run in {workspace.directory}."
-                " Choose another --working-dir, or copy that file elsewhere"
+                " Choose another {--working-dir}, or copy that file elsewhere"
             )
 
 
@@ -220,7 +220,7 @@ def prepare_run(
     if earlier == "replaced":
         watch(
             Note(
-                f"replacing the earlier run in {workspace.directory} (--continue resumes"
+                f"replacing the earlier run in {workspace.directory} ({{--continue}} resumes"
                 " it instead)",
                 is_warning=True,
             )
@@ -297,17 +297,19 @@ def make_task(
 def _check_regime(configuration: Configuration, algorithm: Algorithm) -> None:
     """Reject settings that exclude each other, or that the algorithm does not support."""
     if configuration.select == "best-heldout" and configuration.held_out is None:
-        raise UsageError("the best weights on held-out text need such text: give --heldout, too")
+        raise UsageError("the best weights on held-out text need such text: give {--heldout}, too")
     check_graphs(configuration, algorithm)
     decoding = configuration.decoding
     capabilities = decoding.decoder.capabilities
     if decoding.forced and "forced decoding" not in capabilities:
-        raise UsageError("--forced-decoding requires a decoder that is called as Moses is")
+        raise UsageError("{--forced-decoding} requires a decoder that is called as Moses is")
     if configuration.domains is not None:
         if "domains" not in capabilities:
-            raise UsageError("--domains requires a decoder that is called as Moses is")
+            raise UsageError("{--domains} requires a decoder that is called as Moses is")
         if decoding.decoder.input_type == _CONFUSION_NETWORK:
-            raise UsageError("--domains cannot split confusion networks: leave one of the two out")
+            raise UsageError(
+                "{--domains} cannot split confusion networks: leave one of the two out"
+            )
     if configuration.online is None:
         return
     if algorithm.learner is None:
@@ -316,7 +318,7 @@ def _check_regime(configuration: Configuration, algorithm: Algorithm) -> None:
         )
         raise UsageError(
             f"{algorithm.name} learns from all lists at once, so it cannot learn while decoding:"
-            f" leave out --online, or take {ONLINE} (recommended) or another of"
+            f" leave out {{--online}}, or take {ONLINE} (recommended) or another of"
             f" {', '.join(name for name in online_learners if name != ONLINE)}"
         )
     check_online(configuration, configuration.online)
@@ -330,12 +332,12 @@ def _report_idle_settings(
         watch(Note(message, is_warning=True))
     if optimizer.algorithm.restarts:
         return
-    idle = {"--range": bool(optimization.ranges), "--historic-bests": optimization.historic_bests}
+    idle = {"range": bool(optimization.ranges), "historic-bests": optimization.historic_bests}
     for name in (name for name, is_set in idle.items() if is_set):
         watch(
             Note(
-                f"{name} is for algorithms that start from several points; {optimizer.name}"
-                " starts from one",
+                f"{OptionName(name)} is for algorithms that start from several points;"
+                f" {optimizer.name} starts from one",
                 is_warning=True,
             )
         )

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.errors import Message
 from mosesplug.metrics.error_rates import display_score, is_error_rate
 from mosesplug.tuning_set import TuningSet
 
@@ -40,13 +41,16 @@ class WarningSign:
     """A sign that something is wrong.
 
     Attributes:
-        message: observation and remedy, on one line.
+        message: a ``Message`` with observation and remedy, on one line.
         is_fatal: whether the weights cannot be used at all.
     """
 
     name: str
     message: str
     is_fatal: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", Message(self.message))
 
 
 def find_weight_signs(
@@ -93,7 +97,9 @@ def find_score_signs(
     is_rate = is_error_rate(signature)
     what, worse = ("error rate", "above") if is_rate else ("score", "below")
     shown = [display_score(signature, score) for score in scores]
-    slower = next((f"{how} (--option {name}=X), " for name, how in _SLOWER if name in options), "")
+    slower = next(
+        (f"{how} ({{--option}} {name}=X), " for name, how in _SLOWER if name in options), ""
+    )
     if scores and scores[0] == 0:
         signs.append(
             WarningSign(

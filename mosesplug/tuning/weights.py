@@ -172,15 +172,17 @@ def parse_ranges(
             before, colon, after = piece.partition(":")
             name = before if colon else name
             if name is None:
-                raise UsageError(f"--range={text}: no feature is named; write name:min..max")
+                raise UsageError(f"{{--range}}={text}: no feature is named; write name:min..max")
             bounds.setdefault(name, []).append(_bounds(after if colon else piece, text))
     for name, pairs in bounds.items():
         width = group_names.count(name)
         if width == 0:
             known = ", ".join(dict.fromkeys(group_names))
-            raise UsageError(f"--range: there is no feature {name}; there are {known}")
+            raise UsageError(f"{{--range}}: there is no feature {name}; there are {known}")
         if len(pairs) > width:
-            raise UsageError(f"--range: {len(pairs)} bounds for {name}, which has {width} values")
+            raise UsageError(
+                f"{{--range}}: {len(pairs)} bounds for {name}, which has {width} values"
+            )
     minima, maxima = [], []
     for name in group_names:
         pairs = bounds.get(name, [])
@@ -194,7 +196,7 @@ def _bounds(piece: str, text: str) -> tuple[float, float]:
     try:
         low, high = map(float, piece.split(".."))
     except ValueError as error:
-        raise UsageError(f"--range={text}: {piece!r} is not of the form min..max") from error
+        raise UsageError(f"{{--range}}={text}: {piece!r} is not of the form min..max") from error
     if not (np.isfinite([low, high]).all() and low <= high):
-        raise UsageError(f"--range={text}: {piece!r} is no interval")
+        raise UsageError(f"{{--range}}={text}: {piece!r} is no interval")
     return low, high

@@ -5,39 +5,49 @@ from __future__ import annotations
 import pytest
 
 from formats.errors import FormatError
-from mosesplug.api.keywords import RUN
-from mosesplug.errors import DataError, DecoderError
+from mosesplug.api.keywords import LEARNING, RUN
+from mosesplug.errors import DataError, Message, spell_option
 from mosesplug.settings.defaults import fill_defaults
 
 
 @pytest.mark.parametrize(
-    ("option", "keyword"),
+    ("template", "expected"),
     [
-        ("continue it with --continue, or name another --working-dir", "resume=True, or name"),
-        ("name another --working-dir", "name another working_dir"),
-        ("--select average or", "select='average' or"),
-        ("leave --seed out", "leave seed out"),
-        ("give --refs FILE", "give references FILE"),
-        ("--runs 3", "runs 3"),
-        ("use a cdec with --show_target_graph", "with --show_target_graph"),
-        ("the mark --- of a separator--seed", "--- of a separator--seed"),
+        ("continue with {--continue}", "continue with resume=True"),
+        ("name another {--working-dir}", "name another working_dir"),
+        ("{--select average} or", "select='average' or"),
+        ("{--runs 3}, give {--refs} FILE", "runs=3, give references FILE"),
+        ("leave {--online} out, or {--iteration 2}", "leave online=True out, or iteration=2"),
     ],
 )
-def test_messages_name_keywords(option: str, keyword: str) -> None:
-    with pytest.raises(DataError, match=keyword), RUN.in_messages():
-        raise DataError(option)
+def test_messages_of_runs_name_keywords(template: str, expected: str) -> None:
+    with pytest.raises(DataError) as caught, RUN.in_messages():
+        raise DataError(template)
+    assert str(caught.value) == expected
+    caught.value.spell(spell_option)
+    assert str(caught.value) == template.replace("{", "").replace("}", "")
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ("add {--folds 5} or {--held-out 0.2}", "add folds=5 or held_out=0.2"),
+        ("{--heldout-refs} FILE ({--sparse-init})", "heldout_references FILE (sparse_initial)"),
+        ("{--no-ids} and {--ids}", "ids=False and ids=True"),
+        ("{--nbest} or {--from} STORE, {--async}", "lists or store STORE, asynchronous=True"),
+        ("{--format nemo:N}, {--sparse-weights}", "format='nemo:N', sparse_weights"),
+        ("cdec --show, --overwrite", "cdec --show, --overwrite"),
+    ],
+)
+def test_messages_of_learning_name_keywords(template: str, expected: str) -> None:
+    assert Message(template, LEARNING) == expected
+    assert Message(Message(template), LEARNING) == expected
 
 
 def test_messages_about_files_name_keywords_in_the_remedy() -> None:
     with pytest.raises(FormatError) as caught, RUN.in_messages():
-        raise FormatError("no list", path="--seed", line=3, remedy="Use --overwrite")
+        raise FormatError("no list", path="--seed", line=3, remedy="Use {--overwrite}")
     assert str(caught.value) == "--seed:3: no list. Use overwrite=True"
-
-
-def test_command_lines_of_decoders_stay_as_they_are() -> None:
-    error = DecoderError("moses --threads 2 died")
-    with pytest.raises(DecoderError, match="--threads 2"), RUN.in_messages():
-        raise error
 
 
 def test_the_algorithm_depends_on_what_a_run_learns_from() -> None:

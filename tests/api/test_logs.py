@@ -12,7 +12,6 @@ import pytest
 
 import mosesplug
 from formats.errors import FormatError
-from mosesplug.api.keywords import LEARNING, RUN
 from mosesplug.cli.main import main
 from tests.api.examples import write_example_files
 
@@ -49,8 +48,10 @@ def test_optimize_logs_what_the_command_prints(
     logged = lines_of(caplog)
     assert logged[0] == printed[0]
     assert "format tsv" in logged[0]
-    expected = [LEARNING.rewrite(line) for line in printed]
-    assert sorted(without_times(logged)) == sorted(without_times(expected))
+    keywords = {"--folds 5": "folds=5", "--held-out 0.2": "held_out=0.2"}
+    for option, keyword in keywords.items():
+        printed = [line.replace(option, keyword) for line in printed]
+    assert sorted(without_times(logged)) == sorted(without_times(printed))
     assert not any("--" in line for line in logged)
     assert lines_of(caplog, logging.WARNING) == [f"warning: {each}" for each in fit.warnings]
 
@@ -117,21 +118,3 @@ def test_errors_have_no_options(directory: Path, name: str) -> None:
         ERRORS[name]()
     message = re.sub("mosesplug [a-z]+ [^.;]*", "", str(caught.value))  # what a shell runs
     assert not re.search(r"(?<!\w)--[a-z]", message)
-
-
-def test_options_become_keywords() -> None:
-    spelled = {
-        "add --folds 5 or --held-out 0.2": "add folds 5 or held_out 0.2",
-        "use --heldout-refs FILE (--sparse-init)": "use heldout_references FILE (sparse_initial)",
-        "as --sparse-weights": "as sparse_weights",
-        "run mosesplug nbest verify --refs x. Use --refs": (
-            "run mosesplug nbest verify --refs x. Use references"
-        ),
-        "cdec --show and --overwrite": "cdec --show and overwrite",
-        "give --format=nemo:N": "give format=nemo:N",
-        """or --transform "sed 's/a/b/'\"""": """or transform="sed 's/a/b/'\"""",
-        "a -- b --5 x--y": "a -- b --5 x--y",
-    }
-    for text, expected in spelled.items():
-        assert LEARNING.rewrite(text) == expected
-    assert RUN.rewrite("or --continue") == "or resume=True"

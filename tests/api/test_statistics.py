@@ -178,7 +178,7 @@ def test_large_and_small_numbers_are_exact() -> None:
         ({"statistics": [[1], [2], [np.inf], [4]], "metric": 0}, r"statistics\[2, 0\] is inf"),
         ({"statistics": [[1, 2]] * 4, "metric": "BLEU"}, "statistics has 2 columns, and the met"),
         ({"metric": 0, "hypotheses": ["a"] * 4, "references": ["a"] * 2}, "requires statistics="),
-        ({"scores": [1] * 4, "store": "tuning", "features": None}, "of lists or features, not"),
+        ({"scores": [1] * 4, "store": "tuning", "features": None}, "require lists or features"),
         ({"scores": [1] * 4, "heldout_lists": 1}, "heldout_lists and heldout_references require"),
     ],
 )

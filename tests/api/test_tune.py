@@ -100,7 +100,7 @@ def test_several_runs(toy: ToySystem) -> None:
         ({"config": None}, "missing: config"),
         ({"references": None}, "missing: references"),
         ({"metric": "BLUE"}, "BLUE"),
-        ({"strict_online": True}, "strict_online requires online"),
+        ({"strict_online": True}, "strict_online=True requires online=True"),
     ],
 )
 def test_rejects_arguments(toy: ToySystem, keywords: dict[str, Any], message: str) -> None:

@@ -38,7 +38,7 @@ from tests.waiting import LIMIT, hurry
 _WHOLE = (*BEFORE, "empty", "cut-in-line", "cut-after-line", "nan", "order", "fewer-features")
 """Those that a whole run meets; the others are met by what reads its list."""
 _MENDED = ("hangs",)
-_GO_ON = "continue with the same command and --continue (in Python, resume=True)"
+_GO_ON = "continue with the same command and --continue"
 _SERVER = ("dies-at",)
 """Others are in ``tests/decoders``, and in what ``decoder_faults`` prints."""
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import pytest
 
-from formats.errors import FormatError, quote
+from formats.errors import FormatError, Message, OptionName, quote, spell_option
 
 
 def test_a_message_has_place_problem_and_remedy() -> None:
@@ -16,6 +17,28 @@ def test_a_message_has_place_problem_and_remedy() -> None:
     assert str(FormatError("bad", path="a")) == "a: bad"
     assert str(FormatError("bad", line=3)) == "line 3: bad"
     assert str(FormatError("bad")) == "bad"
+
+
+def spell_loudly(option: OptionName) -> str:
+    return f"{option.name.upper()}({option.value})"
+
+
+def test_a_message_spells_options_anew() -> None:
+    message = Message(f"{{path}}: use {OptionName('folds', '5')} or {{--select}}, not --x")
+    assert message == "{path}: use --folds 5 or --select, not --x"
+    assert Message(message) is message
+    assert Message(message, spell_loudly) == "{path}: use FOLDS(5) or SELECT(), not --x"
+    assert Message(Message(message, spell_loudly), spell_option) == message
+    copy = pickle.loads(pickle.dumps(message))
+    assert (copy, Message(copy, spell_loudly)) == (message, Message(message, spell_loudly))
+
+
+def test_an_error_spells_options_anew() -> None:
+    error = FormatError("see {--names}", path="{--a}", line=3, remedy="Give {--columns}")
+    assert str(error) == "{--a}:3: see --names. Give --columns"
+    assert error.template == "{--a}:3: see {--names}. Give {--columns}"
+    error.spell(spell_loudly)
+    assert str(error) == "{--a}:3: see NAMES(). Give COLUMNS()"
 
 
 def test_control_characters_in_file_names_are_escaped() -> None:

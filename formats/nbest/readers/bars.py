@@ -248,7 +248,7 @@ def _sum_scores(scores: Sequence[bytes], place: Place) -> bytes:
         if math.isnan(value):
             raise place.error(
                 f"a word score is not a number: {quote(token)}",
-                "Mend the line, or drop the word scores (--word-scores drop)",
+                "Mend the line, or drop the word scores ({--word-scores drop})",
             )
     return b"%b %b" % (_WORD_SCORES, repr(total).encode())
 

@@ -173,7 +173,7 @@ def _sentences(
                     "the array has a sentence where json:N has hypotheses"
                     if group_size is not None
                     else "the array has a sentence after a hypothesis",
-                    "Write one array for each sentence, without a number (--format json)",
+                    "Write one array for each sentence, without a number ({--format json})",
                 )
             yield _wrap(element, place), place
             continue
@@ -192,7 +192,7 @@ def _sentences(
 def _without_sentences(count: int, place: Place) -> FormatError:
     return place.error(
         f"the array has {count} hypotheses, and nothing says of which sentences",
-        "Give the number for each sentence (--format json:N), or write an array for each: "
+        "Give the number for each sentence ({--format} json:N), or write an array for each: "
         '[["a b", "a c"], ["d"]]',
     )
 
@@ -313,7 +313,8 @@ def _rows_of_columns(
     elif group_size is None:
         raise place.error(
             f"{key} has {len(texts)} hypotheses, and nothing says of which sentences",
-            "Give the number for each sentence (--format json:N), their ids, or an array for each",
+            "Give the number for each sentence ({--format} json:N), their ids, or an array for "
+            "each",
         )
     elif len(rows) % group_size:
         raise _not_a_multiple(group_size, place)

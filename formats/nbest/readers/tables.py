@@ -216,7 +216,7 @@ def _parse_groups(
         raise FormatError(
             "the list has no sentence ids, and the number of hypotheses of a sentence is unknown",
             path=path,
-            remedy=f"Give it: --format {name}:N",
+            remedy=f"Give it: {{--format}} {name}:N",
         )
     form: TableForm | None = None
     n_lines = 0
@@ -251,7 +251,7 @@ def _columns(line: bytes, options: ListOptions, place: Place) -> Sequence[str]:
         raise place.error(
             f"the line has {n_values} numbers behind the text, but {len(options.names)} names "
             "were given",
-            "Give one name for each number (--names), separated by one tab each",
+            "Give one name for each number ({--names}), separated by one tab each",
         )
     check_columns([name for name in options.names if name != SKIPPED], place)
     return ["hyp", *options.names]
@@ -264,14 +264,14 @@ def _read_flat(path: StrPath, options: ListOptions, ids: SentenceIds) -> Iterato
 LIST_FORMATS = (
     ListFormat(
         name="tsv",
-        summary="columns with tabs, named by the first line or --columns",
+        summary="columns with tabs, named by the first line or {--columns}",
         recognizes=_recognizes_tsv,
         read_blocks=_read_tsv,
         explain=_explain_tsv,
     ),
     ListFormat(
         name="csv",
-        summary="columns with commas, named by the first line or --columns",
+        summary="columns with commas, named by the first line or {--columns}",
         recognizes=_recognizes_csv,
         read_blocks=_read_csv,
         explain=_explain_csv,

@@ -9,7 +9,7 @@ from mosesplug.cli.inspect.score_options import CheckCommand
 from mosesplug.cli.shared.layouts import TableLayout, current_layout
 from mosesplug.cli.shared.output import print_json
 from mosesplug.cli.shared.tables import print_blocks
-from mosesplug.errors import DataError
+from mosesplug.errors import DataError, spell_option
 from mosesplug.metrics import metric as find_metric
 from mosesplug.results.checking import NO_WARNINGS
 
@@ -24,7 +24,7 @@ def check(options: CheckCommand) -> None:
         train=options.train,
         test=options.test,
         metric=find_metric(options.metric, options.metric_settings),
-    )
+    ).spell(spell_option)
     is_text = current_layout() is TableLayout.TEXT
     if options.json:
         warnings = [{"name": sign.name, "message": sign.message} for sign in report.signs]

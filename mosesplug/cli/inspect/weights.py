@@ -12,7 +12,7 @@ from mosesplug.cli.shared.layouts import output_stream
 from mosesplug.cli.shared.output import is_terminal, print_json, progress_bar
 from mosesplug.cli.shared.parameters import THREADS
 from mosesplug.cli.shared.tables import print_blocks, print_table
-from mosesplug.errors import UsageError, count_noun
+from mosesplug.errors import Message, UsageError, count_noun
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.results.render.record import tabulate
 from mosesplug.results.render.tables import format_sparkline
@@ -120,7 +120,7 @@ def _show_weights(options: WeightsShowCommand) -> None:
     if rows:
         print_table(("feature", "weight", "share"), rows, left=1)
     if learned_with := spell_list_changes(weights.changes):
-        print(f"learned with {' '.join(map(mark_invalid_utf8, learned_with))}")
+        print(Message(f"learned with {' '.join(map(mark_invalid_utf8, learned_with))}"))
     shown = list(sparse.items())[: options.top or None]
     if shown:
         print()

@@ -26,8 +26,9 @@ from enum import Enum
 from typing import Annotated, Any, Generic, NoReturn, TypeVar
 
 from mosesplug.cli.shared.exits import exit_code
-from mosesplug.errors import UsageError, suggest
+from mosesplug.errors import OptionName, UsageError, spell_option, suggest
 from mosesplug.options import Opt, list_options
+from mosesplug.settings.checks import check_settings
 
 _HELP_COLUMN = 30
 _WIDTH = 98
@@ -72,12 +73,9 @@ def parse_value(option: Opt, text: str) -> Any:
     if option.kind != "integer":
         return text
     try:
-        value = int(text)
+        return int(text)
     except ValueError:
         raise ValueError(f"takes a whole number, not {text!r}") from None
-    if option.minimum is not None and value < option.minimum:
-        raise ValueError(f"must be at least {option.minimum}, not {value}")
-    return value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,21 +129,25 @@ class Program(Generic[Parsed]):
         """Parse a command line.
 
         Raises:
-            UsageError: an option is unknown or ambiguous, or its value is missing or invalid.
+            UsageError: an option is unknown or ambiguous, its value is missing or invalid, or
+                options exclude each other.
         """
         reading = _Reading(self, list(words), parse_value)
         reading.read()
-        values: dict[str, Any] = {}
+        given: dict[str, Any] = {}
         for option in self.options:
             occurrences = [value for name, value in reading.given if name == option.name]
             if self.style is Style.BOOST and len(occurrences) > 1 and option.kind != "texts":
                 raise UsageError(f"--{option.name} is given {len(occurrences)} times: give it once")
-            if occurrences and option.path:
-                values[option.path[0]] = (
-                    tuple(occurrences) if option.kind == "texts" else occurrences[-1]
-                )
-        if reading.others and not self.others and not values.get("help"):
-            raise UsageError(f"{reading.others[0]!r} belongs to no option{reading.hint()}")
+            if occurrences:
+                is_list = option.kind == "texts"
+                given[option.name] = tuple(occurrences) if is_list else occurrences[-1]
+        if not given.get("help"):
+            if reading.others and not self.others:
+                raise UsageError(f"{reading.others[0]!r} belongs to no option{reading.hint()}")
+            check_settings(self.options, given)
+        fields = ((option.path, option.name) for option in self.options if option.name in given)
+        values = {path[0]: given[name] for path, name in fields if path}
         return self.cls(**values, others=tuple(reading.others), given=tuple(reading.given))
 
     def split(self, words: Sequence[str]) -> list[tuple[str, Any]]:
@@ -162,6 +164,11 @@ class Program(Generic[Parsed]):
         if reading.others:
             raise UsageError(f"{reading.others[0]!r} belongs to no option{reading.hint()}")
         return reading.given
+
+    def spell(self, option: OptionName) -> str:
+        """Return an option as its command line has it."""
+        spelled = spell_option(option)
+        return spelled[1:] if self.style.is_one_dash else spelled
 
     def usage(self) -> str:
         """Return the text of ``--help``."""
@@ -197,11 +204,11 @@ def run(
             action(arguments)
 
     if words is not None:
-        sys.exit(exit_code(program.name, act))
+        sys.exit(exit_code(program.name, act, spelling=program.spell))
     # This short process creates few reference cycles, all in Numba's modules. Garbage collection
     # during their import and at exit would cost a quarter of a second.
     gc.disable()
-    code = exit_code(program.name, act)
+    code = exit_code(program.name, act, spelling=program.spell)
     gc.freeze()
     sys.exit(code)
 

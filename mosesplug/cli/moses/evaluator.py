@@ -38,7 +38,9 @@ class EvaluatorArguments(ProgramArguments):
             metavar="FILES",
         ),
     ] = None
-    bootstrap: Annotated[int, Opt("samples for a 95 % confidence interval", short="b")] = 0
+    bootstrap: Annotated[
+        int, Opt("samples for a 95 % confidence interval", short="b", minimum=0)
+    ] = 0
     rseed: Annotated[
         int | None, Opt("seed of the samples (default: from the clock)", short="r")
     ] = None
@@ -89,8 +91,6 @@ def evaluate(arguments: EvaluatorArguments) -> None:
     if bool(candidates) == bool(lists):
         raise UsageError("name translations with --candidate or n-best lists with --nbest")
     samples = arguments.bootstrap
-    if samples < 0:
-        raise UsageError(f"--bootstrap {samples}: give the number of samples, or 0 for none")
     wanted = _parse_metrics(arguments)
 
     # Imported here: these import NumPy and Numba, which --help does not need.

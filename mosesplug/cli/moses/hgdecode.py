@@ -22,7 +22,12 @@ class HgdecodeArguments(ProgramArguments):
     ] = None
     sparse_init: Annotated[
         str | None,
-        Opt("weights of sparse features, one 'name value' per line", short="s", metavar="FILE"),
+        Opt(
+            "weights of sparse features, one 'name value' per line",
+            short="s",
+            metavar="FILE",
+            requires=("dense-init",),
+        ),
     ] = None
     hypergraph: Annotated[
         str | None,
@@ -50,8 +55,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def _decode(arguments: HgdecodeArguments) -> None:
     if arguments.hypergraph is None:
         raise UsageError("no search graph: use --hypergraph FILE")
-    if arguments.sparse_init is not None and arguments.dense_init is None:
-        raise UsageError("--sparse-init requires --dense-init: give the dense weights too")
     # Imported here: --help does not need these modules.
     import numpy as np
 

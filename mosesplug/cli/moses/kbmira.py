@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 from mosesplug.cli.moses.arguments import Program, ProgramArguments, Style, run
 from mosesplug.cores import usable_cores
@@ -36,13 +36,17 @@ if TYPE_CHECKING:
 class KbmiraArguments(ProgramArguments):
     """The options of ``kbmira``."""
 
-    type: Annotated[str, Opt("kind of input: nbest or hypergraph", short="t", metavar="TYPE")] = (
-        "nbest"
-    )
+    type: Annotated[
+        Literal["nbest", "hypergraph"],
+        Opt("kind of input: nbest or hypergraph", short="t", metavar="TYPE"),
+    ] = "nbest"
     sctype: Annotated[
         str | None, Opt("the metric (default: that of the statistics)", metavar="METRIC")
     ] = None
-    scconfig: Annotated[str, Opt("metric settings", short="c", metavar="name:value,...")] = ""
+    scconfig: Annotated[
+        str,
+        Opt("metric settings", short="c", metavar="name:value,...", excludes=("type=hypergraph",)),
+    ] = ""
     scfile: Annotated[
         tuple[str, ...], Opt("statistics file of an iteration", short="S", metavar="FILE")
     ] = ()
@@ -61,12 +65,24 @@ class KbmiraArguments(ProgramArguments):
     ] = None
     cparam: Annotated[
         float,
-        Opt("C, the largest step size; lower for more regularization", short="C", metavar="C"),
+        Opt(
+            "C, the largest step size; lower for more regularization",
+            short="C",
+            metavar="C",
+            above=0.0,
+        ),
     ] = 0.01
     decay: Annotated[
-        float, Opt("decay of the background at each sentence", short="D", metavar="D")
+        float,
+        Opt(
+            "decay of the background at each sentence",
+            short="D",
+            metavar="D",
+            minimum=0.0,
+            maximum=1.0,
+        ),
     ] = 0.999
-    iters: Annotated[int, Opt("number of epochs", short="J")] = 60
+    iters: Annotated[int, Opt("number of epochs", short="J", minimum=1)] = 60
     dense_init: Annotated[
         str | None,
         Opt(
@@ -77,15 +93,22 @@ class KbmiraArguments(ProgramArguments):
     ] = None
     sparse_init: Annotated[
         str | None,
-        Opt("starting weights of sparse features: 'name value'", short="s", metavar="FILE"),
+        Opt(
+            "starting weights of sparse features: 'name value'",
+            short="s",
+            metavar="FILE",
+            requires=("dense-init",),
+        ),
     ] = None
-    streaming: Annotated[bool, Opt("accepted; implies --no-shuffle")] = False
+    streaming: Annotated[
+        bool, Opt("accepted; implies --no-shuffle", excludes=("type=hypergraph",))
+    ] = False
     streaming_out: Annotated[bool, Opt("write the weights to stdout after each sentence")] = False
     no_shuffle: Annotated[bool, Opt("visit the sentences in input order")] = False
     model_bg: Annotated[bool, Opt("add the 1-best instead of the hope to the background")] = False
     verbose: Annotated[bool, Opt("show every update")] = False
     safe_hope: Annotated[bool, Opt("limit the model score's influence on the hope")] = False
-    hg_prune: Annotated[int, Opt("hypergraph: edges to keep per reference word")] = 50
+    hg_prune: Annotated[int, Opt("hypergraph: edges to keep per reference word", minimum=0)] = 50
 
 
 PROGRAM = Program(
@@ -228,23 +251,9 @@ def _log_graph(number: int) -> None:
 
 
 def _check(arguments: KbmiraArguments) -> None:
-    """Raise UsageError for invalid options."""
-    if arguments.type not in ("nbest", "hypergraph"):
-        raise UsageError(f"--type is nbest or hypergraph, not {arguments.type}")
-    if arguments.type == "hypergraph":
-        _check_for_graphs(arguments)
-    if arguments.iters < 1:
-        raise UsageError(f"--iters must be at least 1, not {arguments.iters}")
-    if arguments.cparam <= 0.0:
-        raise UsageError(f"--cparam must be more than 0, not {arguments.cparam:g}")
-    if not 0.0 <= arguments.decay <= 1.0:
-        raise UsageError(f"--decay must be in 0 to 1, not {arguments.decay:g}")
-    if arguments.sparse_init is not None and arguments.dense_init is None:
-        raise UsageError("--sparse-init requires --dense-init: give the dense weights too")
-
-
-def _check_for_graphs(arguments: KbmiraArguments) -> None:
-    """Raise UsageError for options that are invalid with search graphs."""
+    """Raise UsageError for options that are missing or invalid with search graphs."""
+    if arguments.type == "nbest":
+        return
     for name, value, what in (
         ("hgdir", arguments.hgdir, "the directory of the search graphs"),
         ("reference", arguments.reference, "a reference"),
@@ -252,19 +261,8 @@ def _check_for_graphs(arguments: KbmiraArguments) -> None:
     ):
         if not value:
             raise UsageError(f"--type hypergraph requires --{name}: give {what}")
-    if arguments.hg_prune < 0:
-        raise UsageError(f"--hg-prune must be at least 0, not {arguments.hg_prune}")
-    if arguments.streaming:
-        raise UsageError(
-            "--streaming works only with n-best lists; with search graphs, use --no-shuffle"
-        )
     if arguments.sctype not in (None, "BLEU"):
         raise UsageError(f"--type hypergraph supports only --sctype BLEU, not {arguments.sctype}")
-    if arguments.scconfig:
-        raise UsageError(
-            "--scconfig cannot be used with search graphs: they are scored case-sensitively "
-            "against the shortest reference"
-        )
 
 
 def _check_names(arguments: KbmiraArguments, start: WeightFile) -> None:

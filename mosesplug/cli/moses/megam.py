@@ -24,9 +24,11 @@ class MegamArguments(ProgramArguments):
     fvals: Annotated[
         bool, Opt("each feature name is followed by its value (default: all values are 1)")
     ] = False
-    maxi: Annotated[int, Opt("maximum number of iterations")] = 100
+    maxi: Annotated[int, Opt("maximum number of iterations", minimum=1)] = 100
     nobias: Annotated[bool, Opt("fit no bias (required)")] = False
-    lambda_: Annotated[float, Opt("precision of the Gaussian prior on weights", name="lambda")] = 1
+    lambda_: Annotated[
+        float, Opt("precision of the Gaussian prior on weights", name="lambda", minimum=0.0)
+    ] = 1
     quiet: Annotated[bool, Opt("print no summary of the fit on stderr")] = False
 
 
@@ -87,7 +89,3 @@ def _check(arguments: MegamArguments) -> None:
         )
     if not arguments.nobias:
         raise UsageError("a bias is not supported: give -nobias, as mert-moses.pl does")
-    if arguments.maxi < 1:
-        raise UsageError(f"-maxi must be at least 1, not {arguments.maxi}")
-    if arguments.lambda_ < 0.0:
-        raise UsageError(f"-lambda must be at least 0, not {arguments.lambda_}")

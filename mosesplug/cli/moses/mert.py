@@ -72,12 +72,18 @@ class MertArguments(ProgramArguments):
     ] = None
     threads: Annotated[int, Opt("number of threads; does not change the result", short="T")] = 1
     shard_count: Annotated[
-        int, Opt("number of shards to tune on; their weights are averaged", short="a")
+        int, Opt("number of shards to tune on; their weights are averaged", short="a", minimum=0)
     ] = 0
     shard_size: Annotated[
         float,
         Opt(
-            "share of the sentences drawn for each shard; 0 splits them", short="b", metavar="SHARE"
+            "share of the sentences drawn for each shard; 0 splits them",
+            short="b",
+            metavar="SHARE",
+            minimum=0.0,
+            maximum=1.0,
+            requires=("shard-count",),
+            excludes=("shard-count=0",),
         ),
     ] = 0.0
     verbose: Annotated[
@@ -169,12 +175,6 @@ def _check(arguments: MertArguments) -> None:
     """Raise UsageError for invalid options."""
     if arguments.pdim is None or arguments.pdim < 1:
         raise UsageError("give the number of dense weights: -d N")
-    if arguments.shard_size and arguments.shard_count < 1:
-        raise UsageError("--shard-size requires --shard-count: give the number of shards")
-    if not 0.0 <= arguments.shard_size <= 1.0:
-        raise UsageError(f"--shard-size {arguments.shard_size:g}: must be from 0 to 1")
-    if arguments.shard_count < 0:
-        raise UsageError(f"--shard-count {arguments.shard_count}: must be at least 0")
     if not split_names(arguments.ifile):
         raise UsageError("no starting point: use --ifile FILE")
 

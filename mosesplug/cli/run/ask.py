@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from mosesplug.api.keywords import RUN
 from mosesplug.api.tuner import Tuner
 from mosesplug.cli.run.options import AskCommand, TellCommand
 from mosesplug.cli.run.progress import Reporter
@@ -73,5 +72,5 @@ def _open(
         initial=weights,
         overwrite=bool(values.pop("overwrite", False)),
         watch=Reporter(sys.stderr, quiet=quiet, verbose=False),
-        **{RUN.spell(name): value for name, value in values.items()},
+        **{name.replace("-", "_"): value for name, value in values.items()},
     )

@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NoReturn
 
-from mosesplug.cli.run.mert_options import format_usage, read_command_line
+from mosesplug.cli.run.mert_options import find_spelling, format_usage, read_command_line
 from mosesplug.cli.shared.compiling import note_compiling
 from mosesplug.cli.shared.exits import TUNING_CONTINUES, exit_code
 from mosesplug.cli.shared.interrupts import EndOnInterrupt
+from mosesplug.errors import OptionName, spell_option
+from mosesplug.options import list_options
+from mosesplug.settings.configuration import RunPlan
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
@@ -26,7 +30,13 @@ def main(arguments: list[str] | None = None) -> NoReturn:
             from mosesplug.cli.application import complete_mert_moses
 
             complete_mert_moses(words)
-        sys.exit(exit_code("mert-moses", action, after_interrupt=TUNING_CONTINUES))
+        sys.exit(exit_code("mert-moses", action, after_interrupt=TUNING_CONTINUES, spelling=_spell))
+
+
+def _spell(option: OptionName) -> str:
+    """Return an option as ``mert-moses`` shows it."""
+    names = {known.name: find_spelling(known) for known in list_options(RunPlan)}
+    return spell_option(replace(option, name=names.get(option.name, option.name)))
 
 
 def _run(words: Sequence[str]) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 from mosesplug.cli.run.getopt import CommandLine
 from mosesplug.cli.run.mert_options import (
     explain_refusal,
-    find_spelling,
     list_additions,
     list_script_options,
 )
@@ -67,16 +66,12 @@ def make_script_plan(parsed: CommandLine) -> tuple[RunPlan, tuple[str, ...]]:
     if not file or {"filter-command", "filter-phrase-table"} & given.keys():
         notes += _set_filter(given, values)
     notes += _idle(given, algorithm)
-    return make_plan(values, _spell), tuple(notes)
+    return make_plan(values), tuple(notes)
 
 
 _SETTINGS = {each.name: each for each in list_options(RunPlan)}
 _DEFAULTS = {"working-dir": "mert-work", "threads": 1}
 _MERTDIR = "--mertdir is not needed: metrics and optimizers are built in"
-
-
-def _spell(name: str) -> str:
-    return f"--{find_spelling(_SETTINGS[name])}"
 
 
 def _options() -> tuple[Opt, ...]:

@@ -26,7 +26,7 @@ from types import FrameType
 from typing import Any
 
 from mosesplug.cli.shared.streams import STDOUT, discard_stdout, standard_streams
-from mosesplug.errors import MosesplugError, UsageError
+from mosesplug.errors import MosesplugError, Spelling, UsageError, spell_option
 
 TUNING_CONTINUES = (
     "Finished iterations, and with --online finished mini-batches, are kept. Run the same command"
@@ -144,22 +144,29 @@ def _name(number: int) -> str:
     return signal.Signals(number).name
 
 
-def exit_code(program: str, action: Callable[[], None], *, after_interrupt: str = "") -> int:
+def exit_code(
+    program: str,
+    action: Callable[[], None],
+    *,
+    after_interrupt: str = "",
+    spelling: Spelling = spell_option,
+) -> int:
     """Run a command, report its error on stderr, and return its exit code.
 
     Args:
         after_interrupt: added to the message if it is interrupted or the machine fails.
+        spelling: how messages name options.
     """
     with standard_streams():
         try:
-            return _run(program, action, after_interrupt)
+            return _run(program, action, after_interrupt, spelling)
         finally:
             # The function that is registered last is called first.
             atexit.unregister(_leave_in_peace)
             atexit.register(_leave_in_peace)
 
 
-def _run(program: str, action: Callable[[], None], after_interrupt: str) -> int:
+def _run(program: str, action: Callable[[], None], after_interrupt: str, spelling: Spelling) -> int:
     code = 0
     try:
         with raise_on_signals():
@@ -177,7 +184,7 @@ def _run(program: str, action: Callable[[], None], after_interrupt: str) -> int:
         lost = _lost_in_kernel(error)
         if lost is not None:
             return _report_interrupt(program, lost, after_interrupt)
-        known = _explain(error)
+        known = _explain(error, spelling)
         if known is None:
             raise
         if isinstance(error, OSError):
@@ -214,16 +221,15 @@ def _leave_in_peace() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _explain(error: Exception) -> tuple[str, int] | None:
+def _explain(error: Exception, spelling: Spelling) -> tuple[str, int] | None:
     """Return message and exit code of an expected error; None for a bug."""
     # Imported here since the formats load NumPy, which --help does not need.
     from formats.errors import FormatError
 
     match error:
-        case UsageError():
-            return str(error), 2
         case MosesplugError() | FormatError():
-            return str(error), 1
+            error.spell(spelling)
+            return str(error), 2 if isinstance(error, UsageError) else 1
         case OSError(filename=name, strerror=reason):
             return f"{name}: {reason or error}" if name else str(reason or error), 1
         case MemoryError():

@@ -17,7 +17,7 @@ from formats.text import StrPath, atomic_write, write_atomic
 from mosesplug.cli.shared.compiling import COMPILING_ONCE, watch_compiling
 from mosesplug.cli.shared.layouts import TableLayout, current_layout, output_stream
 from mosesplug.cli.shared.streams import control_stream
-from mosesplug.errors import UsageError
+from mosesplug.errors import Message, UsageError, spell_option
 from mosesplug.escapes import escape_controls, escape_json, mark_invalid_utf8
 from mosesplug.settings.lists import ListSettings
 
@@ -70,7 +70,7 @@ def print_bytes(data: bytes) -> None:
 def print_warnings(warnings: Iterable[str]) -> None:
     """Print warnings to stderr, a line for each."""
     for warning in warnings:
-        print(f"warning: {warning}", file=sys.stderr)
+        print(f"warning: {Message(warning, spell_option)}", file=sys.stderr)
 
 
 def print_json(document: Any) -> None:

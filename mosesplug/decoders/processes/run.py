@@ -164,8 +164,8 @@ def _pause(timeout: float | None, tells: bool) -> float | None:
 def describe_silence(what: str, limit: float) -> str:
     """Return the message about a child that wrote nothing for ``limit`` seconds."""
     return (
-        f"the {what} wrote nothing for {limit:g} s and was killed: it hangs, or --decoder-timeout"
-        " is too short for it to load its model or to translate a sentence"
+        f"the {what} wrote nothing for {limit:g} s and was killed: it hangs, or"
+        " {--decoder-timeout} is too short for it to load its model or to translate a sentence"
     )
 
 

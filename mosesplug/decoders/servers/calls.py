@@ -121,7 +121,7 @@ class _BoundedSocket(socket.socket):
             raise DecoderError(
                 "the decoder's server answered with more data than a list of this length can have:"
                 " check the server, or decode by a process for each batch"
-                " (--online-decoder process)"
+                " ({--online-decoder process})"
             )
         return received
 
@@ -256,7 +256,7 @@ def format_nbest_lines(place: int, reply: Mapping[str, Any], nbest: int) -> byte
     if len(entries) > nbest:
         raise DecoderError(
             f"the decoder's server gave {len(entries):,} hypotheses, but {nbest} were requested:"
-            " check the server, or decode by a process for each batch (--online-decoder process)"
+            " check the server, or decode by a process for each batch ({--online-decoder process})"
         )
     return b"".join(_line(place, entry) for entry in entries)
 

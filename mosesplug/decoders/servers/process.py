@@ -20,7 +20,7 @@ _PORTS_TO_TRY = 3
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 _PROBE_SECONDS = 5.0
 _DYING_SECONDS = 0.3
-_LIMIT = " and was killed (--decoder-timeout sets the limit)"
+_LIMIT = " and was killed ({--decoder-timeout} sets the limit)"
 
 
 class ServerProcess:

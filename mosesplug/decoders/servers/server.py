@@ -142,7 +142,7 @@ class ServerDecoder(BatchDecoder):
         reason = None if network == "host" else explain_unavailable()
         if network == "own" and reason is not None:
             raise UsageError(
-                f"--online-network own: this system allows no network namespace ({reason}). Use"
+                f"{{--online-network}} own: this system allows no network namespace ({reason}). Use"
                 " host, and let a firewall protect the decoder's server"
             )
         self._network = network

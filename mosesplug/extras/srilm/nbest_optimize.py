@@ -70,7 +70,7 @@ class NbestOptimizeArguments(ProgramArguments):
     xval_files: Annotated[
         str | None, Opt("further n-best lists whose errors are reported", metavar="FILE")
     ] = None
-    max_nbest: Annotated[int, Opt("hypotheses of a list to read; 0: all")] = 0
+    max_nbest: Annotated[int, Opt("hypotheses of a list to read; 0: all", minimum=0)] = 0
     tolower: Annotated[bool, Opt("count errors in lower case")] = False
     multiwords: Annotated[bool, Opt("split words at -multi-char")] = False
     multi_char: Annotated[str, Opt("the character that joins words", metavar="C")] = "_"
@@ -96,7 +96,9 @@ class NbestOptimizeArguments(ProgramArguments):
     init_powell_range: Annotated[
         str | None, Opt("box of random starts 'min,max min,max'", metavar="RANGES")
     ] = None
-    num_powell_runs: Annotated[int, Opt("random starting points, and the arguments one")] = 20
+    num_powell_runs: Annotated[
+        int, Opt("random starting points, and the arguments one", minimum=0)
+    ] = 20
     dynamic_random_series: Annotated[bool, Opt("another random seed in each run")] = False
     non_negative: Annotated[bool, Opt("keep all weights at 0 or above")] = False
     print_hyps: Annotated[str | None, Opt("write the best hypotheses", metavar="FILE")] = None
@@ -183,12 +185,6 @@ def _check(arguments: NbestOptimizeArguments) -> None:
         raise UsageError("give references or error counts: -refs FILE, or -errors DIR")
     if len(arguments.multi_char) != 1:
         raise UsageError(f"-multi-char {arguments.multi_char!r}: give one character")
-    for name, count in (
-        ("max-nbest", arguments.max_nbest),
-        ("num-powell-runs", arguments.num_powell_runs),
-    ):
-        if count < 0:
-            raise UsageError(f"-{name} must be at least 0, not {count}")
 
 
 def _start(

@@ -36,7 +36,7 @@ class BatchTuneArguments(ProgramArguments):
         ),
     ] = "bleu"
     l1: Annotated[float, Opt("rejected unless 0: not in lbfgs", metavar="C")] = 0.0
-    l2: Annotated[float, Opt("L2 regularization of lbfgs", metavar="C")] = 0.0
+    l2: Annotated[float, Opt("L2 regularization of lbfgs", metavar="C", minimum=0.0)] = 0.0
     ent: Annotated[float, Opt("rejected unless 0: no counterpart", metavar="C")] = 0.0
     margin_scale: Annotated[
         float, Opt("rejected unless 0: no counterpart", name="margin_scale", metavar="C")
@@ -50,18 +50,18 @@ class BatchTuneArguments(ProgramArguments):
         ),
     ] = "coord"
     rand_seed: Annotated[int, Opt("random seed; 0: from the clock", name="rand_seed")] = 0
-    rate: Annotated[float, Opt("learning rate of online", metavar="RATE")] = 1.0
-    restarts: Annotated[int, Opt("random starting points of mert")] = 18
+    rate: Annotated[float, Opt("learning rate of online", metavar="RATE", minimum=0.0)] = 1.0
+    restarts: Annotated[int, Opt("random starting points of mert", minimum=0)] = 18
     stat_in: Annotated[
         str | None, Opt("statistics of each list, comma-separated", name="stat_in", metavar="FILES")
     ] = None
     stat_out: Annotated[
         str, Opt("write the statistics of the list only", name="stat_out", metavar="FILE")
     ] = ""
-    threads: Annotated[int, Opt("number of threads; does not change the result")] = 1
-    threshold: Annotated[float, Opt("smallest gain that continues a search", metavar="GAIN")] = (
-        1e-06
-    )
+    threads: Annotated[int, Opt("number of threads; does not change the result", minimum=1)] = 1
+    threshold: Annotated[
+        float, Opt("smallest gain that continues a search", metavar="GAIN", minimum=0.0)
+    ] = 1e-06
     trg_factors: Annotated[int, Opt("accepted; factors are found", name="trg_factors")] = 1
     update: Annotated[
         str, Opt("of online: perceptron, avgperceptron or adagrad", metavar="NAME")
@@ -122,15 +122,6 @@ def _check(arguments: BatchTuneArguments) -> str:
             f"{len(arguments.others)}: {' '.join(arguments.others)}" if arguments.others else "none"
         )
         raise UsageError(f"give one file of references after the options, not {found}")
-    for name, value, least in (
-        ("restarts", arguments.restarts, 0),
-        ("threads", arguments.threads, 1),
-        ("threshold", arguments.threshold, 0),
-        ("rate", arguments.rate, 0),
-        ("l2", arguments.l2, 0),
-    ):
-        if value < least:
-            raise UsageError(f"-{name} must be at least {least}, not {value:g}")
     if arguments.margin_scale:
         raise UsageError(
             "-margin_scale has no counterpart: use mosesplug optimize --algorithm mira, whose "

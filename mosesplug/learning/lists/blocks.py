@@ -50,9 +50,9 @@ def make_steps(
     if derived := settings.derive:
         steps.append(DeriveFeatures(derived))
     if sources := settings.scores:
-        steps.append(ScoreStep(sources, ids, "--heldout-scores" if is_held_out else "--scores"))
+        steps.append(ScoreStep(sources, ids, "heldout-scores" if is_held_out else "scores"))
     # The last, since files of values may repeat the texts of the lists.
-    if (command := check_transform(settings.transform, "--transform")) is not None:
+    if (command := check_transform(settings.transform)) is not None:
         steps.append(Transform(command))
     return steps
 

@@ -26,7 +26,7 @@ def check_derived_features(weights: WeightFile, settings: ListSettings) -> None:
         other = recorded.get(each.name)
         if other is not None and other.expression != each.expression:
             raise UsageError(
-                f"--derive {each.name}={each.text}: {weights.path} was learned with "
+                f"{{--derive}} {each.name}={each.text}: {weights.path} was learned with "
                 f"{other.name}={other.text}: give the same expression"
             )
 
@@ -44,10 +44,10 @@ def check_made_features(weights: WeightFile, known: Collection[str], lists: str)
 
 
 def spell_made_features(changes: ListChanges, known: Collection[str] = ()) -> list[str]:
-    """Return the options that add and derive features as weights record them."""
-    options = [f"--add-feature {name}=FILE" for name in changes.added_features if name not in known]
-    return options + [
-        f"--derive {shlex.quote(f'{name}={text}')}"
+    """Return the options that add and derive features as weights record them, as fields."""
+    added = (name for name in changes.added_features if name not in known)
+    return [f"{{--add-feature}} {name}=FILE" for name in added] + [
+        f"{{--derive}} {shlex.quote(f'{name}={text}')}"
         for name, text in changes.derived_features.items()
         if name not in known
     ]
@@ -81,5 +81,5 @@ def check_unused_weights(
             f"a weight of {missing[0]}, which is no feature of {lists}",
             path=weights.path,
             remedy=f"{listed}. Read it with the options that the weights were learned with: "
-            "--word-scores, --columns, --rename, --add-feature",
+            "{--word-scores}, {--columns}, {--rename}, {--add-feature}",
         )

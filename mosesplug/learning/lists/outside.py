@@ -80,12 +80,12 @@ def arrange_held_out(
     names = [source.name for source in sources]
     if unknown := [name for name in known if name not in names]:
         raise UsageError(
-            f"--heldout-scores names {unknown[0]}, which --scores does not: give the scores of "
-            "both lists"
+            f"{{--heldout-scores}} names {unknown[0]}, which {{--scores}} does not: give the "
+            "scores of both lists"
         )
     if missing := [name for name in names if name not in known]:
         raise UsageError(
-            f"the held-out lists have no scores of {missing[0]}: add --heldout-scores "
+            f"the held-out lists have no scores of {missing[0]}: add {{--heldout-scores}} "
             f"{missing[0]}=FILE"
         )
     arranged = tuple(known[name] for name in names)

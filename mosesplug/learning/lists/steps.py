@@ -17,7 +17,7 @@ from formats.nbest.block import NBestList
 from formats.nbest.list_format import SentenceIds
 from formats.scores import ScoreRows
 from mosesplug.arrays import Scores
-from mosesplug.errors import UsageError, suggest
+from mosesplug.errors import OptionName, UsageError, suggest
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.lists.value_columns import ValueColumn
 from mosesplug.settings.expressions import (
@@ -99,7 +99,7 @@ class DropFeatures(_NameStep):
         self._prefixes = tuple(name[:-1] for name in names if name.endswith("*"))
 
     def spell(self, name: str) -> str:
-        return f"--drop-feature {name}"
+        return f"{{--drop-feature}} {name}"
 
     def apply(self, block: NBestList) -> NBestList:
         self.note(block)
@@ -135,7 +135,7 @@ class RenameFeatures(_NameStep):
         super().__init__(self._new, is_strict)
 
     def spell(self, name: str) -> str:
-        return f"--rename {name}={self._new[name]}"
+        return f"{{--rename}} {name}={self._new[name]}"
 
     def apply(self, block: NBestList) -> NBestList:
         present = {*(name for name, _ in block.groups), *block.sparse_names}
@@ -143,8 +143,8 @@ class RenameFeatures(_NameStep):
             # Lists that call one feature by two names are fine; two features of one list are not.
             if old in present and new in present and new not in self._new:
                 raise UsageError(
-                    f"--rename {old}={new}: {block.path} has another feature {new}; choose a "
-                    f"new name, or ignore that feature (--drop-feature {new})"
+                    f"{{--rename}} {old}={new}: {block.path} has another feature {new}; choose a "
+                    f"new name, or ignore that feature ({{--drop-feature}} {new})"
                 )
         self.note(block)
         return replace(
@@ -167,14 +167,14 @@ class AddFeatures(ListStep):
         self._columns = [
             (
                 feature.name,
-                f"--{feature.option} {feature.name}={feature.place}",
+                f"{OptionName(feature.option)} {feature.name}={feature.place}",
                 ValueColumn(
                     feature.paths,
                     feature.values,
                     ids,
                     place=feature.place,
                     what="value",
-                    option=f"--{feature.option} {feature.name}",
+                    option=f"{OptionName(feature.option)} {feature.name}",
                     check=_check_range,
                 ),
             )
@@ -199,7 +199,7 @@ class ScoreStep(ListStep):
     """Attaches the scores of several sources to blocks, in their order."""
 
     def __init__(
-        self, sources: Sequence[ScoreSource], ids: SentenceIds, option: str = "--scores"
+        self, sources: Sequence[ScoreSource], ids: SentenceIds, option: str = "scores"
     ) -> None:
         self._columns = [
             ValueColumn(
@@ -208,7 +208,7 @@ class ScoreStep(ListStep):
                 ids,
                 place=source.place,
                 what="score",
-                option=f"{option} {source.name}",
+                option=f"{OptionName(option)} {source.name}",
                 check=_check_divisors,
             )
             for source in sources
@@ -276,11 +276,11 @@ class DeriveFeatures(ListStep):
     def apply(self, block: NBestList) -> NBestList:
         if self._units and not block.has_texts:
             units = " and ".join(sorted(self._units))
-            raise UsageError(f"--derive counts {units}, but {block.path} has no texts")
+            raise UsageError(f"{{--derive}} counts {units}, but {block.path} has no texts")
         groups = list(block.groups)
         operands = _Operands(block, self._units)
         for feature in self._features:
-            option = f"--derive {feature.name}={feature.text}"
+            option = f"{{--derive}} {feature.name}={feature.text}"
             _check_name(feature.name, option, groups, block)
             with np.errstate(all="ignore"):
                 values = _evaluate(option, feature.expression, operands)

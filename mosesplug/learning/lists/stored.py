@@ -65,7 +65,7 @@ def select_iterations(text: str | None, count: int) -> list[int]:
         r"(?P<newest>-[0-9]+)|(?P<one>[0-9]+)|(?P<a>[0-9]*):(?P<b>[0-9]*)", spell_range(text)
     )
     if match is None:
-        raise UsageError(f"--iterations must be A:B, N, or -N for the newest N, not {text!r}")
+        raise UsageError(f"{{--iterations}} must be A:B, N, or -N for the newest N, not {text!r}")
     if match["newest"]:
         first, last = max(1, count + 1 + int(match["newest"])), count
     elif match["one"]:
@@ -73,7 +73,7 @@ def select_iterations(text: str | None, count: int) -> list[int]:
     else:
         first, last = int(match["a"] or 1), int(match["b"] or count)
     if not 1 <= first <= last <= count:
-        raise UsageError(f"--iterations {text}: the store has iterations 1 to {count}")
+        raise UsageError(f"{{--iterations}} {text}: the store has iterations 1 to {count}")
     return list(range(first, last + 1))
 
 
@@ -102,13 +102,13 @@ def read_store(
         if references is None and metric != metric_of_signature(signature):
             raise UsageError(
                 f"the store has statistics of {signature}: to optimize {metric.signature()}, use "
-                "--refs FILE to compute its statistics"
+                "{--refs} FILE to compute its statistics"
             )
         lists = opened.tuning_set(selected)
         outside = make_outside_metrics(sources)
         watched = find_watched(settings.report_metric, settings.metric_settings, outside, metric)
         if references is None and (needing := [each.name for each in watched if needs_texts(each)]):
-            raise UsageError(f"to report {needing[0]}, use --refs FILE")
+            raise UsageError(f"to report {needing[0]}, use {{--refs}} FILE")
         # References change nothing in stored scores from outside.
         is_scored_again = references is not None and (bool(sources) or needs_texts(metric))
         notes: tuple[str, ...] = ()
@@ -170,7 +170,7 @@ def _score_again(
         if needs_outside(metric) and not sources:
             raise UsageError(
                 f"the store at {path} holds texts, but no scores to compute {metric.name} again:"
-                " add --scores NAME=FILE, or leave out --refs"
+                " add {--scores} NAME=FILE, or leave out {--refs}"
             )
     joined = join_metrics(metrics[0], metrics[1:])
     prepared = joined.prepare(lines)
@@ -188,7 +188,7 @@ def _score_again(
     if needing and texts and not any(texts):
         raise DataError(
             f"the store at {path} has lists without texts, which {needing[0]} compares with the "
-            "references: use --scores NAME=FILE"
+            "references: use {--scores} NAME=FILE"
         )
     owners: NDArray[np.int64] = np.repeat(lists.sentence_ids, np.diff(lists.offsets))
     hypotheses = HypothesisRanges.of_lines(texts, owners)

@@ -46,7 +46,7 @@ class Transform(ListStep):
                 yield _with_texts(block, [join_subwords(text) for text in texts])
             return
         waiting: deque[NBestList] = deque()
-        with closing(LineFilter(self._command, "command of --transform")) as command:
+        with closing(LineFilter(self._command, "command of {--transform}")) as command:
             for block in blocks:
                 command.send(_list_texts(block))
                 waiting.append(block)
@@ -75,7 +75,7 @@ def pair_transformed(
     Args:
         command: the value of ``--transform``; None: the texts stay.
     """
-    checked = check_transform(command, "--transform")
+    checked = check_transform(command)
     if checked is None:
         return ((block, block) for block in blocks)
     return Transform(checked).pair(blocks)
@@ -93,7 +93,7 @@ def _take_ready(waiting: deque[NBestList], command: LineFilter) -> Iterator[NBes
 
 def _list_texts(block: NBestList) -> list[bytes]:
     if not block.has_texts:
-        raise UsageError(f"--transform changes texts, but {block.path} has none")
+        raise UsageError(f"{{--transform}} changes texts, but {block.path} has none")
     buffer = block.buffer.tobytes()
     pairs = zip(block.text_starts.tolist(), block.text_ends.tolist(), strict=True)
     texts = [buffer[start:end] for start, end in pairs]
@@ -103,7 +103,7 @@ def _list_texts(block: NBestList) -> list[bytes]:
             "the hypothesis has a line break",
             path=block.path,
             line=int(block.lines[row]),
-            remedy="--transform takes one line for each hypothesis: replace the line break",
+            remedy="{--transform} takes one line for each hypothesis: replace the line break",
         )
     return texts
 

@@ -125,7 +125,7 @@ def read_list_tasks(
                 "a hypothesis has no score",
                 path=path,
                 line=int(block.lines[int(np.argmin(np.isfinite(scores)))]),
-                remedy="Give --weights to score it",
+                remedy="Give {--weights} to score it",
             )
         bounds = np.flatnonzero(np.diff(block.sentence_ids, prepend=-1, append=-1))
         for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):

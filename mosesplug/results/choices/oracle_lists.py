@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from formats.pipes import copy_pipes
 from formats.text import StrPath
 from formats.weights.any_format import WeightFile
-from mosesplug.errors import UsageError
+from mosesplug.errors import OptionName, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.data import read_data
 from mosesplug.learning.lengths import find_recorded_length, make_length_scale
@@ -99,7 +99,7 @@ def open_oracle_lists(
     if len(places) == 1 and Path(places[0]).is_dir():
         if (option := replace(settings, scores=(), ids=None).first_given) is not None:
             raise UsageError(
-                f"--{option} requires n-best lists: a store has its own features"
+                f"{OptionName(option)} requires n-best lists: a store has its own features"
                 f"{hint_at_tables(settings)}"
             )
         with open_as_store(choose_run(Path(places[0])), references, threads=threads) as place:
@@ -126,7 +126,7 @@ def open_oracle_lists(
         return
     measure = find_metric_of(metric, metric_settings, settings.scores)
     if references is None and needs_texts(measure):
-        raise UsageError("there are no references: give --refs FILE")
+        raise UsageError("there are no references: give {--refs} FILE")
     files = copy_pipes(places)
     with store_lists(
         files,

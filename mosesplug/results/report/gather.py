@@ -61,7 +61,7 @@ def gather_report_steps(
     if not run.has_lists:
         if watched:
             raise UsageError(
-                f"--report-metric {watched[0]}: the lists are in the stores of the run's shards"
+                f"{{--report-metric}} {watched[0]}: the lists are in the stores of the run's shards"
             )
         return
     merged = run.store.tuning_set()
@@ -218,9 +218,9 @@ def _measure_watched(
     metrics = [find_metric(name) for name in names]
     for metric in metrics:
         if metric.name == run.metric_name:
-            raise UsageError(f"--report-metric {metric.name}: it is the metric of the run")
+            raise UsageError(f"{{--report-metric}} {metric.name}: it is the metric of the run")
     if metrics and not text.references:
-        raise UsageError(f"to report {metrics[0].name}, use --refs FILE")
+        raise UsageError(f"to report {metrics[0].name}, use {{--refs}} FILE")
     prepared = [metric.prepare(text.references) for metric in metrics]
     translations = [_read_translations(run, record.iteration) for record in run.records]
     return tuple(

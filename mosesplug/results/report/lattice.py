@@ -231,5 +231,5 @@ def _find_span(facts: LatticeFacts) -> NDArray[np.float64]:
 
 def _require_lattice(data: ReportData) -> LatticeFacts:
     if data.lattice is None:
-        raise UsageError("this run stored no search graph: tune with --forest to store them")
+        raise UsageError("this run stored no search graph: tune with {--forest} to store them")
     return data.lattice

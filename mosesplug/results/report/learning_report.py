@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from mosesplug.errors import Message
 from mosesplug.metrics.error_rates import display_score, explain_shown_scores, is_error_rate
 from mosesplug.results.render.tables import Block, TextTable, format_score, tabulate_spreads
 from mosesplug.results.report.gains import list_gain
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
     from mosesplug.learning.optimize import LearningResult, OptimizeResult
     from mosesplug.results.scores.gains import Gain
 
-_HOW_TO_ESTIMATE = (
-    "The weights fit these sentences; for an estimate on others, add --folds 5 or --held-out 0.2."
+_HOW_TO_ESTIMATE = Message(
+    "The weights fit these sentences; for an estimate on others, add {--folds 5} or "
+    "{--held-out 0.2}."
 )
 
 
@@ -43,8 +45,8 @@ def list_result(
         lines += ["", *_domains(domains, signature), ""]
     if settings.length_range is not None:
         found = settings.length_range.at(learned.solution.length_exponent)
-        by = "" if settings.length_by == WORDS else f" --length-by {settings.length_by}"
-        lines.append(f"length exponent: rerank --length-exponent {found}{by}")
+        by = "" if settings.length_by == WORDS else f" {{--length-by}} {settings.length_by}"
+        lines.append(Message(f"length exponent: rerank {{--length-exponent}} {found}{by}"))
     lines.append(explain_shown_scores(signature))
     lines.append(
         f"loading {result.seconds_loading:.2f} s, optimizing {result.seconds_learning:.2f} s"

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.pipes import copy_pipes
-from mosesplug.errors import UsageError
+from mosesplug.errors import Message, UsageError
 from mosesplug.metrics.error_rates import display_difference, display_score
 from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.metrics.protocol import needs_texts
@@ -74,7 +74,9 @@ def parse_systems(words: Sequence[str], *, decode: bool = False) -> list[System]
                 else map(RunDecoding, copy_pipes([path]))
             )
         notes = tuple(
-            f"{each.note}. --decode decodes with the result" if each.has_result else each.note
+            Message(f"{each.note}. {{--decode}} decodes with the result")
+            if each.has_result
+            else each.note
             for each in found
             if each.note
         )

@@ -75,7 +75,7 @@ def _find_decoding(directory: Path, decode: bool) -> RunDecoding:
         return RunDecoding(found)
     if decode:
         if run.result is None:
-            raise DataError(f"--decode: the run in {directory} has no result yet")
+            raise DataError(f"{{--decode}}: the run in {directory} has no result yet")
         # The tuning loop, which scores of files do not need, takes a tenth of a second to import.
         from mosesplug.tuning.decode_result import decode_tuning_set
 
@@ -89,7 +89,7 @@ def _find_decoding(directory: Path, decode: bool) -> RunDecoding:
             return RunDecoding(found, note, run.result is not None)
     raise DataError(
         f"{directory} has no translations of its tuning set, such as run1.out: make them with "
-        "--decode, or name files of translations"
+        "{--decode}, or name files of translations"
     )
 
 

@@ -37,7 +37,7 @@ def attach_scores(systems: Sequence[System], sources: Sequence[ScoreSource]) -> 
     for source in sources:
         if len(source.paths) != runs:
             raise UsageError(
-                f"--scores {source.name} names {len(source.paths)} files: give "
+                f"{{--scores}} {source.name} names {len(source.paths)} files: give "
                 f"{source.name}=FILE,... with a file for each of the {runs} translations of the "
                 f"systems {', '.join(system.name for system in systems)}, in their order"
             )

@@ -113,7 +113,7 @@ def prepare_metrics(
             continue
         name, _, settings = specification.strip().partition(" ")
         if not name:
-            raise UsageError("--metric needs a name, such as BLEU or 'CHRF beta:2'")
+            raise UsageError("{--metric} needs a name, such as BLEU or 'CHRF beta:2'")
         made = metric(name, settings, outside)
         if needs_texts(made) and not references:
             raise UsageError(f"{made.name} compares texts with references: give references")

@@ -97,8 +97,8 @@ def _check_texts(reference: TextLines) -> None:
     if not reference.is_json and not any(reference.texts):
         raise DataError(
             f"{reference.name}:1: the line has only the word {quote(reference.ids[0])}, with which"
-            " a translation begins as with a sentence id; so do all. --no-ids takes the lines in"
-            " their order and first words as words, --ids first words as ids"
+            " a translation begins as with a sentence id; so do all. {--no-ids} takes the lines in"
+            " their order and first words as words, {--ids} first words as ids"
         )
 
 
@@ -148,7 +148,7 @@ def _find_rows(own: TextLines, order: Sequence[str], what: str) -> list[int]:
         if missing is not None:
             raise DataError(
                 f"{whose}: there is no line of the sentence id {quote(missing)}. Give all files "
-                "the same ids, or lines without ids in one order; --no-ids takes first words as "
+                "the same ids, or lines without ids in one order; {--no-ids} takes first words as "
                 "words"
             )
     return [places[each] for each in order]

@@ -128,7 +128,7 @@ def compare_iterations(run: StoredRun, a: int, b: int) -> IterationDifference:
         StoreError: one is not in the store.
     """
     if a == b:
-        raise UsageError(f"--iterations {a} {b}: give two different iterations")
+        raise UsageError(f"{{--iterations}} {a} {b}: give two different iterations")
     lists = [run.store.iteration_set(number) for number in (a, b)]
     records = [run.records[number - 1] for number in (a, b)]
     here, there = (np.diff(each.tuning_set.offsets) > 0 for each in lists)

@@ -75,7 +75,8 @@ class LineSurface:
         last = ends[1] if high is None else high - self.shift
         if first >= last:
             raise UsageError(
-                f"--from {first + self.shift:g} must be less than --to {last + self.shift:g}"
+                f"{{--from}} {first + self.shift:g} must be less than {{--to}} "
+                f"{last + self.shift:g}"
             )
         return first, last
 
@@ -130,7 +131,7 @@ def trace_line(
     iterations = _ITERATIONS.fullmatch(spell_range(direction))
     if iterations:
         if origin is not None:
-            raise UsageError("the iterations give the weights: leave out --weights")
+            raise UsageError("the iterations give the weights: leave out {--weights}")
         first, second = int(iterations[1]), int(iterations[2])
         start, end = (
             run.decoding_weights(number).normalize().vector(run.space) for number in (first, second)

@@ -154,7 +154,7 @@ def choose_run(path: Path) -> Path:
     """
     run = find_run(path)
     if run != path:
-        logging.getLogger("mosesplug").warning(
+        logging.getLogger(__name__).warning(
             "note: %s holds several runs: this is %s, whose weights are the result", path, run
         )
     return run

@@ -43,7 +43,7 @@ def read_stored_graphs(
         chosen = max(records, default=0) if iteration is None else iteration
         if chosen not in records:
             which = "no iteration" if iteration is None else f"no iteration {iteration}"
-            raise DataError(f"{place} has {which} with search graphs: tune with --forest")
+            raise DataError(f"{place} has {which} with search graphs: tune with {{--forest}}")
         with store.graphs([chosen]) as graphs:
             groups = graphs.space.groups
             if weights is None:

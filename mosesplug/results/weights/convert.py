@@ -35,7 +35,7 @@ from formats.weights.list_changes import (
 from formats.weights.named import length_companion
 from formats.weights.weight_format import Format
 from formats.weights.yaml_file import format_yaml
-from mosesplug.errors import DataError, UsageError
+from mosesplug.errors import DataError, Message, UsageError
 from mosesplug.features import spelled_groups
 from mosesplug.learning.lists.made_features import spell_made_features
 from mosesplug.results.weights.algebra import check_usable
@@ -97,28 +97,28 @@ def convert_weights(
     if to not in _NAMELESS and not weights.is_named:
         raise UsageError(
             f"{weights.source} has numbers without names, but {to} requires names: give "
-            "--names-from FILE, a runN.dense or a features.list"
+            "{--names-from} FILE, a runN.dense or a features.list"
         )
     if to == "moses.ini":
         if config is None:
-            raise UsageError("moses.ini is made from another moses.ini: give --config FILE")
+            raise UsageError("moses.ini is made from another moses.ini: give {--config} FILE")
         converted = _replace_in_config(weights, config, sparse_output)
         return replace(converted, notes=tuple(explain_unrecorded(weights.changes, to, output)))
     if to == "sparse" and weights.weights.dense:
         raise UsageError(
             f"{weights.source} has {len(weights.weights.dense)} dense weights, which a file of "
-            "sparse weights cannot hold: write another format, with --sparse-output FILE"
+            "sparse weights cannot hold: write another format, with {--sparse-output} FILE"
         )
     sparse = None
     if weights.weights.sparse and to not in _WITH_SPARSE:
         if sparse_output is None:
             raise UsageError(
                 f"{weights.source} has {len(weights.weights.sparse)} sparse weights, which {to} "
-                "cannot hold: give --sparse-output FILE for them"
+                "cannot hold: give {--sparse-output} FILE for them"
             )
         sparse = format_sparse(weights.weights.sparse)
     if not weights.weights.dense and to not in _WITH_SPARSE:
-        raise UsageError(f"{weights.source} has no dense weights for {to}: give --to sparse")
+        raise UsageError(f"{weights.source} has no dense weights for {to}: give {{--to}} sparse")
     if to in ("yaml", "json-flat") and EXPONENT in weights.by_name:
         raise UsageError(
             f"{weights.source} has a feature {EXPONENT}, which {to} takes for the length exponent: "
@@ -132,11 +132,11 @@ def convert_weights(
 
 
 def spell_list_changes(changes: ListChanges) -> list[str]:
-    """Return the options that change lists as weights record it."""
+    """Return the options that change lists as weights record it, as fields of messages."""
     options = spell_made_features(changes)
     if changes.length_exponent:
-        spelled = changes.length_exponent.replace(" ", " --length-by ")
-        options.append(f"--length-exponent {spelled}")
+        spelled = changes.length_exponent.replace(" ", " {--length-by} ")
+        options.append(f"{{--length-exponent}} {spelled}")
     return options
 
 
@@ -150,17 +150,18 @@ def explain_unrecorded(changes: ListChanges, to: Format, output: Path | None = N
         return []
     if to == "dense":
         options = " ".join(spell_list_changes(changes))
-        return [f"dense records in comments, which other programs may not read: {options}"]
+        problem = f"dense records in comments, which other programs may not read: {options}"
+        return [Message(problem)]
     if to in RECORDING:
         return []
     notes: list[str] = []
     if made := " ".join(spell_made_features(changes)):
-        notes.append(f"{to} does not record features that were not in the lists: {made}")
+        notes.append(Message(f"{to} does not record features that were not in the lists: {made}"))
     if changes.length_exponent and (to != "json-flat" or _plain_exponent(changes) is None):
         remedy = f"rerank with {spell_list_changes(changes)[-1]}"
         if output is not None:
             remedy = f"keep {length_companion(output)} beside {output}"
-        notes.append(f"{to} does not record the length exponent: {remedy}")
+        notes.append(Message(f"{to} does not record the length exponent: {remedy}"))
     return notes
 
 
@@ -259,7 +260,7 @@ def _replace_in_config(
     if sparse_output is None:
         raise UsageError(
             f"{weights.source} has {len(given)} sparse weights, which moses.ini reads from a file: "
-            "give --sparse-output FILE"
+            "give {--sparse-output} FILE"
         )
     text = with_weights(ini, show, sparse_file=str(sparse_output.absolute()), digits=None)
     return ConvertedWeights(text, format_sparse(given))

@@ -123,7 +123,7 @@ def resolve_weights(name: str, names_from: Path | None = None) -> ResolvedWeight
     layout = _resolve(str(names_from))
     if not layout.show.names or layout.format == "moses.ini":
         raise UsageError(
-            f"--names-from {names_from} must list the features in the decoder's order, as a "
+            f"{{--names-from}} {names_from} must list the features in the decoder's order, as a "
             "runN.dense or a features.list does"
         )
     if len(layout.show.names) != len(found.weights.dense):

@@ -74,7 +74,7 @@ def open_files(path: Path, *, writable: bool, map_size: int) -> tuple[Any, bool]
         why = str(error).removeprefix(f"{path}: ")
     _check_access(path)
     environment = _open(path, writable, map_size, lock=False)
-    logging.getLogger("mosesplug").warning(
+    logging.getLogger(__name__).warning(
         "note: the n-best store at %s is read without LMDB's lock (%s): a run that begins to write"
         " it meanwhile ends this command with an error",
         path,

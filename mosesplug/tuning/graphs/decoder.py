@@ -59,7 +59,9 @@ def find_graph_store(path: Path) -> Path | None:
 def check_input(store: NBestStore, path: Path, text: Path) -> None:
     """Check that a store has search graphs of a text."""
     if not any(record.n_graphs for record in store.iterations()):
-        raise DataError(f"the run in {path} has no search graphs: make some by a run with --forest")
+        raise DataError(
+            f"the run in {path} has no search graphs: make some by a run with {{--forest}}"
+        )
     made_from = store.fingerprints.get("input")
     if made_from is not None and made_from != fingerprint_files([text]):
         raise StoreMismatch(

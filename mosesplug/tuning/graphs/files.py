@@ -103,7 +103,7 @@ def _files(place: Path) -> Mapping[int, Path]:
     except FormatError as error:
         raise DataError(
             f"there are no search graphs in {place}: it is neither the working directory of a run"
-            f" with --forest, nor a directory with 0.gz, 1.gz, ... ({error})"
+            f" with {{--forest}}, nor a directory with 0.gz, 1.gz, ... ({error})"
         ) from error
 
 

@@ -104,7 +104,7 @@ def check_forest(configuration: Configuration) -> None:
         if graphs is not None and graphs.resolve() in own:
             raise UsageError(
                 f"the search graphs of {graphs} belong to the run in the working directory"
-                " itself, which would replace them: name another --working-dir"
+                " itself, which would replace them: name another {--working-dir}"
             )
     graphs = decoding.decoder.stored_graphs
     if graphs is None:
@@ -118,7 +118,7 @@ def check_forest(configuration: Configuration) -> None:
     if held_out is not None and held_out.decoder is None:
         raise UsageError(
             f"the search graphs in {graphs} do not contain the held-out text: name a decoder for it"
-            " with --heldout-decoder, or leave out --heldout"
+            " with {--heldout-decoder}, or leave out {--heldout}"
         )
 
 

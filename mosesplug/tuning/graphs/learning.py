@@ -32,18 +32,18 @@ def check_graphs(configuration: Configuration, algorithm: Algorithm) -> None:
         return
     wrappers = decoding.decoder.wrappers
     rejected = {
-        "--lattice-samples": decoding.lattice_samples > 0,
+        "{--lattice-samples}": decoding.lattice_samples > 0,
         "rewriting the lists": decoding.transform is not None,
-        "--jobs": "--jobs" in wrappers,
-        "--multi-moses": "--multi-moses" in wrappers,
+        "{--jobs}": "jobs" in wrappers,
+        "{--multi-moses}": "multi-moses" in wrappers,
         "a decoder that is search graphs (forest:)": decoding.decoder.stored_graphs is not None,
     }
-    reject_combinations("--forest", rejected)
+    reject_combinations("{--forest}", rejected)
     metric = configuration.metric
     if "updates" in algorithm.asks and not metric.can_search_graphs:
         raise UsageError(
             f"{algorithm.name} learns from search graphs by BLEU with case, not by"
-            f" {metric.signature()}: leave out --forest (--hg-mira), or the other metric"
+            f" {metric.signature()}: leave out {{--forest}} (--hg-mira), or the other metric"
         )
 
 

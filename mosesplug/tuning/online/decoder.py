@@ -26,13 +26,13 @@ def check_online(configuration: Configuration, online: OnlineSettings) -> None:
         "interpolation with earlier weights": optimization.interpolation > 0,
         "the best weights on the tuning set": configuration.select == "best-dev",
     }
-    reject_combinations("--online", rejected)
+    reject_combinations("{--online}", rejected)
     by_graphs = decoding.decoder.stored_graphs is not None or decoding.graphs is not None
     if by_graphs and online != OnlineSettings():
         raise UsageError(
-            "--online-decoder, --online-servers, --online-network and --strict-online require a"
-            " decoder program, but search graphs decode the mini-batches here. Leave these options"
-            " out."
+            "{--online-decoder}, {--online-servers}, {--online-network} and {--strict-online}"
+            " require a decoder program, but search graphs decode the mini-batches here. Leave"
+            " these options out."
         )
     if online.decoder == "server" and (reason := decoding.decoder.no_server) is not None:
         raise UsageError(reason)
@@ -41,22 +41,22 @@ def check_online(configuration: Configuration, online: OnlineSettings) -> None:
     if sharding.directory is not None:
         raise UsageError(
             "workers that decode keep their files in the working directory, which all of them must"
-            " see. Leave out --shard-directory."
+            " see. Leave out {--shard-directory}."
         )
     if sharding.asynchronous:
         if decoding.graphs is not None:
             raise UsageError(
-                "--async does not wait for the end of an epoch, where search graphs are made. Leave"
-                " out --forest, or decode with existing graphs (forest:DIR)."
+                "{--async} does not wait for the end of an epoch, where search graphs are made."
+                " Leave out {--forest}, or decode with existing graphs (forest:DIR)."
             )
         if sharding.elsewhere and online.decoder != "process" and not by_graphs:
             raise UsageError(
-                "with --online --async, only threads keep servers running from batch to batch. Use"
-                " --online-decoder process, or leave out --workers and --scheduler."
+                "with {--online} {--async}, only threads keep servers running from batch to batch."
+                " Use {--online-decoder process}, or leave out {--workers} and {--scheduler}."
             )
         return
     if configuration.held_out is not None and configuration.held_out.every:
         raise UsageError(
             "shards have no common weights to evaluate before the end of an epoch. Leave out"
-            " --heldout-every."
+            " {--heldout-every}."
         )

@@ -220,11 +220,11 @@ def _note_staleness(epoch: Epoch, workers: int) -> None:
     """Tell the user if weights are never stale, or never fresh."""
     watch, batches = epoch.context.watch, -(-len(epoch.texts) // epoch.plan.batch)
     if workers == 1:
-        watch(Note("--async with one worker learns as without it: --shards sets their number"))
+        watch(Note("{--async} with one worker learns as without it: {--shards} sets their number"))
     elif workers >= batches > 1:
         note = (
             f"all {batches} mini-batches of an epoch are decoded with the weights before it. Use"
-            " fewer --shards, or smaller mini-batches"
+            " fewer {--shards}, or smaller mini-batches"
         )
         watch(Note(note, is_warning=True))
 

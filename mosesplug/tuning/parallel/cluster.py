@@ -185,7 +185,7 @@ def open_cluster(
             lambda: DataError(
                 f"all workers of the cluster at {address} are gone, and no other came in"
                 f" {worker_patience:g} s. Start some: dask worker {address}. Then continue a tuning"
-                " run by --continue."
+                " run by {--continue}."
             ),
             executor_of,
         )

@@ -126,7 +126,7 @@ def open_processes(count: int) -> Iterator[Executor]:
         yield executor
     except BrokenExecutor as error:
         raise DataError(
-            "a worker process died. If memory ran out, use fewer workers (--threads, --shards)."
+            "a worker process died. If memory ran out, use fewer workers ({--threads}, {--shards})."
         ) from error
     except BaseException:
         for child in set(multiprocessing.active_children()) - others:

@@ -64,7 +64,7 @@ def read_lists(directory: str | PathLike[str]) -> TuningSet:
     except FileNotFoundError as error:
         raise DataError(
             f"{folder}: a worker does not find the n-best lists there. Choose a directory that all "
-            "workers see (--shard-directory)."
+            "workers see ({--shard-directory})."
         ) from error
     groups = tuple((name, width) for name, width in known["groups"])
     space = FeatureSpace(groups, ("",) * known["n_sparse"])

@@ -52,7 +52,7 @@ def open_list_shards(problem: Problem, sharding: Sharding) -> Iterator[ListShard
         raise OptimizerError("no hypotheses to tune on; check the n-best lists")
     if sharding.shards > lists.n_sentences:
         raise UsageError(
-            f"{sharding.shards} shards for {lists.n_sentences} sentences. Lower --shards."
+            f"{sharding.shards} shards for {lists.n_sentences} sentences. Lower {{--shards}}."
         )
     parts = divide_lists(lists.offsets, sharding.shards)
     with ExitStack() as stack:

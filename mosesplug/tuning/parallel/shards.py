@@ -78,7 +78,7 @@ def split_into_shards(
         int64 each, ascending.
     """
     if shards > len(sentences):
-        raise UsageError(f"{shards} shards for {len(sentences)} sentences. Lower --shards.")
+        raise UsageError(f"{shards} shards for {len(sentences)} sentences. Lower {{--shards}}.")
     if shards == 1:
         return [np.sort(sentences)]
     # Not [seed, shards]: that is the order of the epoch with that number.

@@ -57,6 +57,6 @@ def check_single(directory: Path) -> None:
     runs = find_run_directories(directory) if directory.is_dir() else ()
     if runs:
         raise UsageError(
-            f"{directory} holds {len(runs)} runs: continue them with --runs {len(runs)} --continue,"
-            " or name another --working-dir"
+            f"{directory} holds {len(runs)} runs: continue them with {{--runs}} {len(runs)}"
+            " {--continue}, or name another {--working-dir}"
         )

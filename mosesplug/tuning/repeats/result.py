@@ -160,8 +160,8 @@ def note_idle_runs(runs: Sequence[FinishedRun], watch: Watcher) -> None:
         text = (
             f"{'runs' if several else 'run'} {', '.join(idle)} of {len(runs)}"
             f" {'end' if several else 'ends'} with the starting weights: nothing was learned, and"
-            " the scores say nothing about the algorithm. Give more iterations (--max-iterations),"
-            " or select other weights of each run (--select-run last)"
+            " the scores say nothing about the algorithm. Give more iterations"
+            " ({--max-iterations}), or select other weights of each run ({--select-run last})"
         )
         watch(Note(text, is_warning=True))
     elif all(run.weights.has_direction(runs[0].weights) for run in runs[1:]):
@@ -175,8 +175,8 @@ def note_idle_runs(runs: Sequence[FinishedRun], watch: Watcher) -> None:
 def _get_heldout_score(run: FinishedRun) -> float:
     if run.heldout is None:
         raise DataError(
-            f"{run.directory} was done without held-out text: --select median or average, or"
-            " --overwrite the runs"
+            f"{run.directory} was done without held-out text: {{--select median}} or average, or"
+            " {--overwrite} the runs"
         )
     return run.heldout
 
@@ -188,7 +188,7 @@ def _mean(configuration: Configuration, runs: Sequence[FinishedRun]) -> Weights:
     free = has_free_scale(configuration, fixed)
     mean = average_weights([run.weights for run in runs], normalize=free)
     if not any(mean.dense):
-        raise DataError("the runs' weights cancel out: --select median takes those of one run")
+        raise DataError("the runs' weights cancel out: {--select median} takes those of one run")
     return mean
 
 

@@ -128,15 +128,15 @@ def _check_choice(configuration: Configuration, count: int, choice: SelectRun | 
     if configuration.online is not None:
         each, is_scored = select_result(configuration, optimizer), False
     if choice == "best-heldout" and configuration.held_out is None:
-        raise UsageError("the best run on held-out text needs such text: give --heldout, too")
+        raise UsageError("the best run on held-out text needs such text: give {--heldout}, too")
     if each != "average" or (is_scored and choice != "best-heldout"):
         return choice or "median"
     if choice in ("median", "best-heldout"):
         where = "on the held-out text" if choice == "best-heldout" else "by a score of its own"
         raise UsageError(
             f"each run ends with the average of its weights, which is not scored {where}, so no run"
-            f" can be the {'median' if choice == 'median' else 'best'} one: give --select average,"
-            " or --select-run last"
+            f" can be the {'median' if choice == 'median' else 'best'} one: give"
+            " {--select average}, or {--select-run last}"
         )
     return "average"
 
@@ -148,7 +148,8 @@ def _make_plan(
     directory, existing = workspace.directory, configuration.existing
     if workspace.finished_step.is_file() or workspace.store.exists():
         raise UsageError(
-            f"{directory} holds a single run: leave out --runs, or name another --working-dir"
+            f"{directory} holds a single run: leave out {{--runs}}, or name another "
+            "{--working-dir}"
         )
     seed = configuration.optimization.seed
     if not path.is_file():
@@ -158,7 +159,8 @@ def _make_plan(
     if existing == "overwrite":
         watch(
             Note(
-                f"replacing the earlier runs in {directory} (--continue would have continued them)",
+                f"replacing the earlier runs in {directory} ({{--continue}} would have continued "
+                "them)",
                 is_warning=True,
             )
         )
@@ -166,17 +168,17 @@ def _make_plan(
     plan = _Plan.read(path)
     if existing == "refuse":
         raise UsageError(
-            f"{directory} holds {plan.count} runs: continue them with --continue, replace them with"
-            " --overwrite, or name another --working-dir"
+            f"{directory} holds {plan.count} runs: continue them with {{--continue}}, replace them"
+            " with {--overwrite}, or name another {--working-dir}"
         )
     if count < plan.count:
         raise UsageError(
-            f"{directory} holds {plan.count} runs: continue with --runs {plan.count} or more"
+            f"{directory} holds {plan.count} runs: continue with {{--runs}} {plan.count} or more"
         )
     if seed not in (None, plan.seed):
         raise UsageError(
-            f"the runs in {directory} have seeds from {plan.seed} on, not {seed}: leave --seed out,"
-            " or name another --working-dir"
+            f"the runs in {directory} have seeds from {plan.seed} on, not {seed}: leave {{--seed}}"
+            " out, or name another {--working-dir}"
         )
     return replace(plan, count=count), False
 

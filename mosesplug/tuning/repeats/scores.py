@@ -94,7 +94,7 @@ def select_scores(runs: Sequence[FinishedRun]) -> tuple[str, tuple[float, ...]]:
     unknown = next(run for run in runs if run.dev is None)
     raise DataError(
         f"{unknown.directory}: its weights are not scored, so it cannot be compared with the"
-        " others: give --select average"
+        " others: give {--select average}"
     )
 
 
@@ -145,6 +145,6 @@ def read_finished_run(directory: Path, number: int, seed: int) -> FinishedRun:
         )
     except (DataError, KeyError) as error:
         raise DataError(
-            f"{workspace.summary} is missing or is not the summary of this run: with --continue"
+            f"{workspace.summary} is missing or is not the summary of this run: with {{--continue}}"
             " the run is ended again if the file is removed"
         ) from error

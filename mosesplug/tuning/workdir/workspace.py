@@ -135,7 +135,7 @@ class Workspace(RunFiles):
                 raise DataError(
                     f"{path} is a link, and a run in this directory would change the file that it"
                     " leads to. Put a copy of that file in its place, or choose another"
-                    " --working-dir"
+                    " {--working-dir}"
                 )
 
     def _reject_pipes(self) -> None:
@@ -144,7 +144,7 @@ class Workspace(RunFiles):
             if path.exists() and not path.is_file() and not path.is_dir():
                 raise DataError(
                     f"{path} is not a regular file, and a run in this directory would read or"
-                    " write it. Remove it, or choose another --working-dir"
+                    " write it. Remove it, or choose another {--working-dir}"
                 )
 
     def _own_files(self) -> Iterator[Path]:
@@ -171,7 +171,7 @@ class Workspace(RunFiles):
             self.directory.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError) as error:
             raise UsageError(
-                f"{self.directory} is a file, not a directory. Choose another --working-dir"
+                f"{self.directory} is a file, not a directory. Choose another {{--working-dir}}"
             ) from error
         was_empty = not any(self.directory.iterdir())
         with lock_directory(self.directory / "tuning.lock"):
