@@ -245,8 +245,9 @@ class _Reader:
                         f"the environment variable {variable} is not set: set it, or write the"
                         " path here",
                     )
-            path = Path(self._replace(os.path.expandvars(value), place))
-            self._paths[name] = str(path.expanduser())
+            path = self._replace(os.path.expandvars(value), place)
+            # Through Path only if needed: it turns ./moses into moses.
+            self._paths[name] = str(Path(path).expanduser()) if path.startswith("~") else path
         return self._paths
 
     def _replace(self, text: str, place: str, *, leaves_unknown: bool = False) -> str:

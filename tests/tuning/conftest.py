@@ -24,7 +24,13 @@ from mosesplug.decoders.moses import parse_flags
 from mosesplug.decoders.processes.run import FinishedProcess, LineCounter, run_command
 from mosesplug.events import Event
 from mosesplug.metrics import metric
-from mosesplug.tuning import Configuration, DecodingSettings, OptimizerSettings, warming
+from mosesplug.tuning import (
+    Configuration,
+    DecodingSettings,
+    OptimizerSettings,
+    decode_result,
+    warming,
+)
 from mosesplug.tuning.parallel import executors
 from tests.tuning import forests
 from tests.tuning.bundled import BUNDLED_PROGRAM, call_bundled_decoder
@@ -114,7 +120,7 @@ def decoder_in_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
     A decoder that a test has changed, or that is to fail or to be slow, still runs as a program.
     """
-    for module in (program, prepare, batch_process):
+    for module in (program, prepare, batch_process, decode_result):
         monkeypatch.setattr(module, "run_command", _call_decoder)
 
 

@@ -185,7 +185,7 @@ def main(arguments=None, directory="", out=None, err=None):
         with open(find(given["weight-file"][0])) as file:
             sparse_weights = {name: float(value) for name, value in map(str.split, file)}
     graphs = given.get("output-search-graph-hypergraph", ("", "", None))[2]
-    path, size = ("/dev/null", 0) if graphs else given["n-best-list"][:2]
+    path, size = ("/dev/null", 0) if graphs else given.get("n-best-list", ("/dev/null", 0))[:2]
     if graphs:
         graphs = find(graphs)
         os.makedirs(graphs, exist_ok=True)

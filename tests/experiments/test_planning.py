@@ -1,0 +1,150 @@
+"""The runs of an experiment, what they share, and which baseline each row has."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mosesplug.errors import UsageError
+from mosesplug.experiments.file import read_experiment
+from mosesplug.experiments.planning import ExperimentPlan, plan_experiment
+from tests.experiments.conftest import HEAD, KBMIRA
+
+Plan = Callable[..., ExperimentPlan]
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples" / "experiments"
+
+MORE = """
+[features.sparse]
+config = "moses.ini"
+[tuning.large]
+input = "input"
+refs = "reference"
+"""
+
+
+def test_first_seeds_of_all_rows_come_first(plan: Plan) -> None:
+    made = plan(
+        f"{HEAD}{MORE}{KBMIRA}[systems.mert]\nalgorithm = 'mert'\nseeds = [7]\n"
+        "features = 'dense'\ntuning = ['large']\n"
+    )
+    assert [row.label for row in made.rows] == [
+        "kbmira/dense/small",
+        "kbmira/dense/large",
+        "kbmira/sparse/small",
+        "kbmira/sparse/large",
+        "mert/dense/large",
+    ]
+    labels = [f"{row.label} seed 1" for row in made.rows[:4]]
+    assert [run.label for run in made.runs] == [
+        *labels,
+        "mert/dense/large seed 7",
+        *(label.replace("seed 1", "seed 2") for label in labels),
+    ]
+    assert len({run.directory for run in made.runs}) == len(made.runs)
+
+
+@pytest.mark.parametrize(
+    ("baseline", "expected"),
+    [
+        ("kbmira", ["small", "large", "small", "large", "large"]),
+        ("kbmira/dense", ["small", "large", "small", "large", "large"]),
+        ("kbmira/dense/small", ["small"] * 5),
+        ("mert", ["large"] * 5),
+    ],
+)
+def test_a_row_is_compared_on_its_own_tuning_set(
+    baseline: str, expected: list[str], plan: Plan
+) -> None:
+    text = HEAD.replace('baseline = "kbmira"', f'baseline = "{baseline}"')
+    made = plan(
+        f"{text}{MORE}{KBMIRA}[systems.mert]\nalgorithm = 'mert'\nfeatures = 'dense'\n"
+        "tuning = 'large'\n"
+    )
+    own = [made.baselines[row] for row in made.rows]
+    assert [row.tuning for row in own] == expected
+    assert {row.system for row in own} == {baseline.partition("/")[0]}
+    features = {"kbmira": ["dense", "dense", "sparse", "sparse", "dense"]}
+    assert [row.features for row in own] == features.get(baseline, ["dense"] * 5)
+
+
+def test_an_ambiguous_baseline_is_an_error(plan: Plan) -> None:
+    text = f"{HEAD}{MORE}{KBMIRA}features = 'dense'\ntuning = ['small', 'large']\n"
+    third = '[tuning.third]\ninput = "input"\nrefs = "reference"\n'
+    message = (
+        "baseline: pro/dense/third could be compared with kbmira/dense/small, kbmira/dense/large:"
+        " name features and tuning set, too, as kbmira/dense/small"
+    )
+    with pytest.raises(UsageError, match=message):
+        plan(
+            f"{text}{third}[systems.pro]\nalgorithm = 'pro'\nfeatures = 'dense'\ntuning = 'third'\n"
+        )
+
+
+def test_shared_files_have_the_first_sentences(plan: Plan, toy_directory: Path) -> None:
+    source = (toy_directory / "input").read_bytes()
+    (toy_directory / "input.gz").write_bytes(gzip.compress(source))
+    made = plan(HEAD.replace('input = "input"\nrefs = "reference"\nsent', INPUT_GZ) + KBMIRA)
+    texts = toy_directory / "results" / "texts"
+    first = b"".join(source.splitlines(keepends=True)[:6])
+    assert made.files[texts / "small.src"] == first
+    for number in (0, 1):
+        lines = (toy_directory / f"reference{number}").read_bytes().splitlines(keepends=True)
+        assert made.files[texts / f"small.ref{number}"] == b"".join(lines[:6])
+    assert not texts.exists()
+    made.write_files()
+    assert (texts / "small.src").read_bytes() == first
+
+
+INPUT_GZ = 'input = "input.gz"\nrefs = "reference"\nsent'
+
+
+def test_models_get_absolute_names(plan: Plan, toy_directory: Path) -> None:
+    folder = toy_directory / "system"
+    folder.mkdir()
+    (folder / "lm.bin.gz").touch()
+    ini = (toy_directory / "moses.ini").read_text()
+    ini = ini.replace("Toy name=LM0", "Toy name=LM0 path=lm.bin # path=lm.bin\n#")
+    (folder / "moses.ini").write_text(ini)
+    made = plan(HEAD.replace('"moses.ini"', '"system/moses.ini"') + KBMIRA)
+    [written] = [data for path, data in made.files.items() if path.suffix == ".ini"]
+    assert written == ini.replace("path=lm.bin #", f"path={folder}/lm.bin #").encode()
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
+def test_the_files_of_the_manual_can_run(
+    path: Path, toy_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All settings, names and files are checked on a toy system that has the files they name."""
+    text = (toy_directory / "input").read_bytes() * 800
+    reference = (toy_directory / "reference0").read_bytes() * 800
+    data = toy_directory / "data" / "multi30k-de-en-rich"
+    data.mkdir(parents=True)
+    for name in ("moses.ini", "sparse.ini"):
+        shutil.copy(toy_directory / "moses.ini", data / name)
+    (data / "tune.src.gz").write_bytes(gzip.compress(text, 1))
+    (data / "tune.ref.gz").write_bytes(gzip.compress(reference, 1))
+    for name in ("dev", "t2016", "t2017", "t2018"):
+        for side in ("src", "ref"):
+            (data / f"{name}.{side}").write_bytes((text if side == "src" else reference)[:40_000])
+    home = toy_directory / "home"
+    (home / "bin").mkdir(parents=True)
+    for program in (home / "bin" / "moses", toy_directory / "moses"):
+        shutil.copy(toy_directory / "decoder", program)
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    for name in ("dev", "test"):
+        shutil.copy(toy_directory / "input", toy_directory / f"{name}.src")
+        shutil.copy(toy_directory / "reference0", toy_directory / f"{name}.ref")
+    monkeypatch.setenv("MOSES_HOME", str(home))
+    monkeypatch.setenv("MOSES_RECORDINGS", str(data.parent))
+    made = plan_experiment(read_experiment(path))
+    assert made.runs
+
+
+def test_there_are_files_of_the_manual() -> None:
+    names = {path.stem for path in EXAMPLES.glob("*.toml")}
+    assert names >= {"watanabe-2012", "green-2013", "eidelman-2013", "sparse-features", "demo"}
