@@ -13,7 +13,8 @@ from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mosesplug.errors import UsageError, suggest
+from formats.errors import FormatError
+from mosesplug.errors import MosesplugError, OptionName, UsageError, suggest
 from mosesplug.experiments.keys import (
     ExperimentKeys,
     FeatureKeys,
@@ -114,8 +115,14 @@ class Experiment:
     systems: Mapping[str, TunedSystem]
 
     def error(self, place: str, problem: object) -> UsageError:
-        """Return the error about a place in the file."""
+        """Return the error about a place in the file; options are spelled as keys."""
+        if isinstance(problem, MosesplugError | FormatError):
+            problem.spell(_spell_key)
         return UsageError(f"{self.path}: {place}: {problem}")
+
+
+def _spell_key(option: OptionName) -> str:
+    return f"{option.name} = {option.value}" if option.value else option.name
 
 
 def read_experiment(

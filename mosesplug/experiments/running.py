@@ -111,7 +111,7 @@ def check_definition(run: PlannedRun) -> None:
     differences = ", ".join(_list_differences(earlier, now))
     raise DataError(
         f"{path}: the run was begun with another definition ({differences}). Remove"
-        f" {run.directory} to repeat it, or choose another --directory"
+        f" {run.directory} to repeat it, or choose another {{--directory}}"
     )
 
 
