@@ -6,14 +6,15 @@ Weights are useful only for lists with the same features and the same division o
 weights records which features came from other files, which were computed, and by what power of the
 length scores were divided. JSON and YAML have keys::
 
-    {"added": ["LM"], "derived": {"lm_norm": "lm/words"}, "length_exponent": 0.8,
-     "length_features": ["lm", "LM"], "length_by": "chars"}
+    {"added": ["LM"], "derived": {"lm_norm": "lm/words"}, "templates": "templates.toml",
+     "length_exponent": 0.8, "length_features": ["lm", "LM"], "length_by": "chars"}
 
 Without ``length_features`` all features are divided; without ``length_by`` the length is the number
 of words. Name= value lines have comments::
 
     # added: LM
     # derived: lm_norm=lm/words
+    # templates: templates.toml
     # length-exponent: lm,LM:0.8 chars
     lm= 0.5
 """
@@ -30,10 +31,11 @@ from formats.weights.encoding import decode, encode
 EXPONENT = "length_exponent"
 """The key of the exponent."""
 
-RECORD_KEYS = ("added", "derived", EXPONENT, "length_features", "length_by")
+RECORD_KEYS = ("added", "derived", "templates", EXPONENT, "length_features", "length_by")
 """The keys of all changes."""
 
 _ADDED, _DERIVED, _LENGTH = b"# added:", b"# derived:", b"# length-exponent:"
+_TEMPLATES = b"# templates:"
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,13 @@ class ListChanges:
         length_exponent: ``[NAME,...:]X [LENGTH]``: the features (all without names) were divided by
             the length to the power of X; empty if they were not. The length is the number of words,
             or a feature.
+        templates: the declaration of sparse features that were computed; empty without one.
     """
 
     added_features: tuple[str, ...] = ()
     derived_features: Mapping[str, str] = field(default_factory=dict)
     length_exponent: str = ""
+    templates: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -58,7 +62,7 @@ class ListChanges:
         return (*self.added_features, *self.derived_features)
 
     def __bool__(self) -> bool:
-        return bool(self.added_features or self.derived_features or self.length_exponent)
+        return self != UNCHANGED
 
 
 UNCHANGED = ListChanges()
@@ -69,8 +73,8 @@ def parse_list_changes(text: bytes) -> ListChanges:
     """Return the changes that the comments of a file of weights record."""
     added: list[str] = []
     derived: dict[str, str] = {}
-    exponent = ""
-    if not any(mark in text for mark in (_ADDED, _DERIVED, _LENGTH)):
+    exponent = templates = ""
+    if not any(mark in text for mark in (_ADDED, _DERIVED, _LENGTH, _TEMPLATES)):
         return UNCHANGED
     for line in map(bytes.strip, text.split(b"\n")):
         if line.startswith(_ADDED):
@@ -80,7 +84,9 @@ def parse_list_changes(text: bytes) -> ListChanges:
             derived[name.strip()] = expression.strip()
         elif line.startswith(_LENGTH):
             exponent = decode(line.removeprefix(_LENGTH).strip())
-    return ListChanges(tuple(added), derived, exponent)
+        elif line.startswith(_TEMPLATES):
+            templates = decode(line.removeprefix(_TEMPLATES).strip())
+    return ListChanges(tuple(added), derived, exponent, templates)
 
 
 def format_list_changes(changes: ListChanges) -> bytes:
@@ -89,6 +95,8 @@ def format_list_changes(changes: ListChanges) -> bytes:
     lines += [
         f"{_DERIVED.decode()} {name}={text}\n" for name, text in changes.derived_features.items()
     ]
+    if changes.templates:
+        lines.append(f"{_TEMPLATES.decode()} {changes.templates}\n")
     if changes.length_exponent:
         lines.append(f"{_LENGTH.decode()} {changes.length_exponent}\n")
     return encode("".join(lines))
@@ -101,6 +109,8 @@ def list_change_records(changes: ListChanges) -> dict[str, Any]:
         records["added"] = list(changes.added_features)
     if changes.derived_features:
         records["derived"] = dict(changes.derived_features)
+    if changes.templates:
+        records["templates"] = changes.templates
     if changes.length_exponent:
         spelled, _, by = changes.length_exponent.partition(" ")
         names, colon, exponent = spelled.rpartition(":")
@@ -128,6 +138,9 @@ def parse_change_records(
         raise make_error("derived is not a mapping of names to expressions")
     if wrong := [name for name, text in derived.items() if not isinstance(text, str)]:
         raise make_error(f"derived has no expression of {quote(wrong[0])}")
+    templates = records.get("templates", "")
+    if not isinstance(templates, str):
+        raise make_error("templates is not the name of a file")
     exponent = records.get(EXPONENT, "")
     if type(exponent) in (int, float):
         exponent = repr(float(exponent))
@@ -142,7 +155,7 @@ def parse_change_records(
         raise make_error(f"{EXPONENT} is missing, which length_features and length_by are of")
     if features:
         exponent = f"{','.join(features)}:{exponent}"
-    return ListChanges(tuple(added), dict(derived), f"{exponent} {by}".strip())
+    return ListChanges(tuple(added), dict(derived), f"{exponent} {by}".strip(), templates)
 
 
 def _is_list_of_names(value: object) -> bool:

@@ -50,6 +50,8 @@ class ListKeywords(TypedDict, total=False):
         drop_feature: names of features to ignore; ``"WT_*"`` is all names that begin so.
         rename: new names of features by the old ones.
         word_scores: ``"drop"`` or ``"sum"`` scores of single words, whose number varies.
+        templates: a file that declares sparse features to compute from the segmentation and
+            alignment of the lists; requires ``source``, a file of the source sentences.
 
     Example:
         >>> import mosesplug
@@ -68,6 +70,8 @@ class ListKeywords(TypedDict, total=False):
     drop_feature: Sequence[str]
     rename: Mapping[str, str] | Sequence[str]
     word_scores: Literal["drop", "sum"] | None
+    templates: StrPath | None
+    source: StrPath | Sequence[str] | None
 
 
 class LearningKeywords(ListKeywords, total=False):
@@ -91,7 +95,6 @@ class LearningKeywords(ListKeywords, total=False):
     ranges: Sequence[str] | Mapping[str, tuple[float, float]]
     bounds: Sequence[str] | Mapping[str, Any]
     domains: StrPath | Sequence[str] | None
-    source: StrPath | Sequence[str] | None
     length_exponent: float | str | None
     length_by: str | None
     runs: int | None

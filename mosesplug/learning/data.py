@@ -115,8 +115,8 @@ def _check_start(settings: LearningSettings) -> None:
 def _add_source(data: LearningData, settings: LearningSettings, given: GivenData) -> LearningData:
     """Return the data with the lengths of the source sentences, if these are given."""
     lengths = given.source
-    if lengths is None and settings.source is not None:
-        lengths = read_source_lengths(settings.source)
+    if lengths is None and settings.lists.source is not None:
+        lengths = read_source_lengths(settings.lists.source)
     if lengths is None:
         return data
     lists = data.problem.tuning_set
@@ -183,7 +183,13 @@ def read_held_out_lists(
         options.add_feature,
         settings.heldout_add_feature,
     )
-    options = replace(options, scores=own, add_feature=added)
+    if options.templates is not None and settings.heldout_source is None:
+        raise UsageError(
+            "{--templates} needs the source of the held-out lists, too: add {--heldout-source} FILE"
+        )
+    options = replace(
+        options, scores=own, add_feature=added, source=settings.heldout_source or options.source
+    )
     if given.has_bare_heldout:
         options = replace(options, ids=False)
     lists = load_lists(

@@ -150,7 +150,7 @@ def optimize(
     """
     began = time.perf_counter()
     optimizer = bind_optimizer(settings)
-    optimizer.require_source(is_known=settings.source is not None or given.source is not None)
+    optimizer.require_source(is_known=settings.lists.source is not None or given.source is not None)
     data = read_data(settings, progress, given)
     held_out = read_held_out_lists(settings, data, progress, given)
     loaded, cpu = time.perf_counter(), time.process_time()
@@ -195,7 +195,7 @@ def validate(
         The data, and the scores of the folds.
     """
     optimizer = bind_optimizer(settings)
-    optimizer.require_source(is_known=settings.source is not None or given.source is not None)
+    optimizer.require_source(is_known=settings.lists.source is not None or given.source is not None)
     data = read_data(settings, progress, given)
     learn = _make_learner_of(data, optimizer, settings)
     if settings.runs:

@@ -78,16 +78,6 @@ class LearningSettings:
         ),
     ] = None
     references: Annotated[Path | None, same_as(RunPlan, "refs", is_argument=False)] = None
-    source: Annotated[
-        Path | None,
-        Opt(
-            "Source sentences, for costs per source word",
-            "Data",
-            exists="path",
-            details="A line of text for each sentence, as the decoder got it. --option "
-            "cost_unit=source needs it.",
-        ),
-    ] = None
     lists: ListSettings = field(default_factory=ListSettings)
     hg_prune: Annotated[
         int,
@@ -257,6 +247,15 @@ class LearningSettings:
             requires=("heldout-nbest",),
         ),
     ] = ()
+    heldout_source: Annotated[
+        Path | None,
+        Opt(
+            "Source sentences of --heldout-nbest, for --templates",
+            "Held-out",
+            exists="path",
+            requires=("heldout-nbest",),
+        ),
+    ] = None
     folds: Annotated[
         int | None,
         Opt(
@@ -368,7 +367,7 @@ class LearningSettings:
     @property
     def input_paths(self) -> list[Path]:
         """The files and directories that are read, except references."""
-        single = [self.store, *self.init_files, self.sparse_init, self.domains, self.source]
+        single = [self.store, *self.init_files, self.sparse_init, self.domains, self.heldout_source]
         if self.sharding is not None and self.sharding.directory is not None:
             single.append(Path(self.sharding.directory))
         given = [path for path in single if path is not None]

@@ -114,6 +114,29 @@ class ListSettings:
         ),
     ] = "drop"
 
+    templates: Annotated[
+        Path | None,
+        Opt(
+            "Templates of sparse features to compute",
+            "Data",
+            exists="file",
+            requires=("source",),
+            excludes=("graphs", "from"),
+            details="A TOML file that declares features of aligned words, phrase pairs, inserted "
+            "and deleted words, n-grams and others, computed from the segmentation and alignment "
+            "in the lists. The reference of templates describes it.",
+        ),
+    ] = None
+    source: Annotated[
+        Path | None,
+        Opt(
+            "Source sentences, for templates and costs per source word",
+            "Data",
+            exists="path",
+            details="A line of text for each sentence, as the decoder got it. --templates and "
+            "--option cost_unit=source need it.",
+        ),
+    ] = None
     add_feature: Annotated[
         tuple[AddedFeature, ...],
         Opt(
@@ -212,8 +235,9 @@ class ListSettings:
 
     @property
     def input_paths(self) -> list[Path]:
-        """The files with values of features and scores."""
-        paths = [path for feature in self.add_feature for path in feature.paths]
+        """The files with values of features and scores, templates and source sentences."""
+        paths = [path for path in (self.templates, self.source) if path is not None]
+        paths += [path for feature in self.add_feature for path in feature.paths]
         return paths + [path for source in self.scores for path in source.paths]
 
     @property
@@ -222,6 +246,7 @@ class ListSettings:
         return ListChanges(
             tuple(feature.name for feature in self.add_feature),
             {feature.name: feature.text for feature in self.derive},
+            templates="" if self.templates is None else str(self.templates),
         )
 
 

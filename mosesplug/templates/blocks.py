@@ -18,13 +18,17 @@ from formats.nbest.entry import Place
 from formats.text import StrPath, read_lines
 from formats.words import Floats32, Ints32, Positions
 from mosesplug.errors import UsageError
+from mosesplug.kernels import read_only
 from mosesplug.templates.declaration import Templates
 from mosesplug.templates.derivation import Derivation, Phrase, PhrasePair, Words
-from mosesplug.templates.functions import PhraseTemplate, Template
-from mosesplug.templates.kernels import ScannedPhrases, scan_phrases, sum_features
+from mosesplug.templates.functions import BOS, EOS, NgramTemplate, PhraseTemplate, Template
+from mosesplug.templates.kernels import ScannedPhrases, scan_phrases, scan_windows, sum_features
 from mosesplug.templates.reading import has_marks, read_derivation, split_words
 
 __all__ = ["TemplateFeatures"]
+
+_FIRST = 10
+"""Hypotheses that tell whether texts have phrase boundaries."""
 
 
 class TemplateFeatures:
@@ -38,11 +42,17 @@ class TemplateFeatures:
             place: the source text, for messages.
         """
         self._templates, self._sources, self._place = templates, sources, place
-        by_phrase = [each for each in templates.templates if isinstance(each, PhraseTemplate)]
-        self._in_source = [each for each in by_phrase if each.scope == "source"]
-        self._others = [each for each in templates.templates if each.scope == "target"]
+        phrasal = [each for each in templates.templates if isinstance(each, PhraseTemplate)]
+        self._local = [each for each in phrasal if each.scope == "phrase"]
+        self._in_source = [each for each in phrasal if each.scope == "source"]
+        self._in_target = [each for each in phrasal if each.scope == "target"]
+        self._ngrams: dict[int, list[NgramTemplate]] = {}
+        for template in templates.templates:
+            if isinstance(template, NgramTemplate):
+                self._ngrams.setdefault(template.order, []).append(template)
         self._names: dict[str, int] = {}
         self._pairs: dict[PhrasePair, Mapping[int, float]] = {}
+        self._windows: dict[tuple[int, Words], Mapping[int, float]] = {}
         self._has_points = "alignment" not in templates.needs
 
     @classmethod
@@ -63,32 +73,71 @@ class TemplateFeatures:
         if not len(block):
             return block
         self._check_names(block)
+        units = _Units(len(block))
+        derivations: Mapping[int, Derivation] = {}
+        if self._local or self._in_source or self._in_target:
+            derivations = self._add_phrases(block, units)
+        elif any(has_marks(block.text(row)) for row in range(min(len(block), _FIRST))):
+            sentences = self._read_sentences(block)
+            derivations = self._read_derivations(block, sentences, range(len(block)))
+        block = _remove_marks(block, derivations)
+        for order, templates in self._ngrams.items():
+            self._add_windows(block, order, templates, units)
+        return self._join(block, units)
+
+    def _add_phrases(self, block: NBestList, units: _Units) -> dict[int, Derivation]:
+        """Add the features of phrases; return the derivations of unusual lines, at least."""
         sentences = self._read_sentences(block)
-        phrases = _scan(block, np.array([len(words) for words in sentences], dtype=np.int64))
-        derivations = {
-            row: self._read_derivation(block, row, sentences[row])
-            for row in range(len(block))
-            if self._others or not phrases.usable[row]
-        }
+        phrases = scan_phrases(
+            read_only(block.buffer, np.uint8),
+            np.stack((block.text_starts, block.text_ends), axis=1),
+            np.stack((block.extra_starts, block.extra_ends), axis=1),
+            read_only(block.sentence_ids, np.int64),
+            np.array([len(words) for words in sentences], dtype=np.int64),
+        )
+        rows = range(len(block)) if self._in_target else np.flatnonzero(~phrases.usable).tolist()
+        derivations = self._read_derivations(block, sentences, rows)
         self._check_points(block, phrases, derivations.values())
-        units = _Units()
+        first = len(units)
         for number, row in enumerate(phrases.rows.tolist()):
             phrase = _read_phrase(block, phrases, number, sentences[row])
             units.append(self._count_phrase(phrase, sentences[row]))
-        whole: list[int] = []
+        units.use(
+            np.repeat(np.arange(len(block)), np.diff(phrases.indptr)),
+            first + phrases.numbers.astype(np.int64),
+        )
+        first = len(units)
         for row, derivation in derivations.items():
-            counts = dict(self._count(self._others, derivation))
-            if not phrases.usable[row]:
-                for phrase in derivation.phrases:
-                    for feature, value in self._count_phrase(phrase, derivation.source).items():
-                        counts[feature] = counts.get(feature, 0.0) + value
-            whole.append(units.append(counts))
-        rows = np.array([*derivations], dtype=np.int64)
-        added = np.zeros(len(block) + 1, dtype=np.int64)
-        added[rows + 1] = 1
-        numbers = np.insert(phrases.numbers, phrases.indptr[rows + 1], np.array(whole, np.int32))
-        block = _remove_marks(block, derivations)
-        return self._join(block, phrases.indptr + np.cumsum(added), numbers, units)
+            counts = self._count(self._in_target, derivation)
+            for phrase in () if phrases.usable[row] else derivation.phrases:
+                for feature, value in self._count_phrase(phrase, derivation.source).items():
+                    counts[feature] = counts.get(feature, 0.0) + value
+            units.append(counts)
+        units.use(np.array([*derivations], dtype=np.int64), np.arange(first, len(units)))
+        return derivations
+
+    def _add_windows(
+        self, block: NBestList, order: int, templates: Sequence[NgramTemplate], units: _Units
+    ) -> None:
+        """Add the features of n-grams."""
+        texts = np.stack((block.text_starts, block.text_ends), axis=1)
+        windows = scan_windows(read_only(block.buffer, np.uint8), texts, order)
+        first = len(units)
+        for (begin, end), (is_begin, is_end) in zip(
+            windows.spans.tolist(), windows.edges.tolist(), strict=True
+        ):
+            words = split_words(block.buffer[begin:end].tobytes())
+            window = (*((BOS,) if is_begin else ()), *words, *((EOS,) if is_end else ()))
+            counts = self._windows.get((order, window))
+            if counts is None:
+                counts = self._windows[order, window] = {
+                    self._names.setdefault(name, len(self._names)): value
+                    for template in templates
+                    for name, value in template.count_window(window).items()
+                }
+            units.append(counts)
+        rows = np.repeat(np.arange(len(block)), np.diff(windows.indptr))
+        units.use(rows, first + windows.numbers.astype(np.int64))
 
     def _check_names(self, block: NBestList) -> None:
         names = {template.name for template in self._templates.templates}
@@ -113,10 +162,20 @@ class TemplateFeatures:
                 sentences[sentence] = split_words(self._sources[sentence])
         return [sentences[sentence] for sentence in block.sentence_ids.tolist()]
 
-    def _read_derivation(self, block: NBestList, row: int, source: Words) -> Derivation:
-        place = Place(block.path, int(block.lines[row]))
+    def _read_derivations(
+        self, block: NBestList, sentences: Sequence[Words], rows: Iterable[int]
+    ) -> dict[int, Derivation]:
         needs = self._templates.needs
-        return read_derivation(source, block.text(row), block.extra(row), place, needs=needs)
+        return {
+            row: read_derivation(
+                sentences[row],
+                block.text(row),
+                block.extra(row),
+                Place(block.path, int(block.lines[row])),
+                needs=needs,
+            )
+            for row in rows
+        }
 
     def _check_points(
         self, block: NBestList, phrases: ScannedPhrases, derivations: Iterable[Derivation]
@@ -143,7 +202,7 @@ class TemplateFeatures:
         if counts is None:
             counts = self._pairs[phrase.pair] = {
                 self._names.setdefault(name, len(self._names)): value
-                for template in self._templates.local
+                for template in self._local
                 for name, value in template.count_pair(phrase.pair).items()
             }
         if self._in_source:
@@ -158,73 +217,57 @@ class TemplateFeatures:
             for name, value in template.count(derivation).items()
         }
 
-    def _join(
-        self, block: NBestList, indptr: Positions, numbers: Ints32, units: _Units
-    ) -> NBestList:
+    def _join(self, block: NBestList, units: _Units) -> NBestList:
         """Return the block with the sums of its units behind its sparse features."""
-        unit_indptr, unit_indices, unit_data = units.arrays()
-        n_features = len(self._names)
-        own_indptr, own_indices, own_data = sum_features(
-            indptr, numbers, unit_indptr, unit_indices, unit_data, n_features
-        )
+        own_indptr, own_indices, own_data = units.sum(len(self._names))
         used, columns = np.unique(own_indices, return_inverse=True)
         names = list(self._names)
-        old = block.sparse_indptr
-        places = np.repeat(old[1:], np.diff(own_indptr))
         first = len(block.sparse_names)
+        places = np.repeat(block.sparse_indptr[1:], np.diff(own_indptr))
+        indices = (first + columns).astype(np.int32)
         return replace(
             block,
             sparse_names=(*block.sparse_names, *(names[number] for number in used.tolist())),
-            sparse_indptr=old + own_indptr,
-            sparse_indices=np.insert(
-                block.sparse_indices, places, (first + columns).astype(np.int32)
-            ),
+            sparse_indptr=block.sparse_indptr + own_indptr,
+            sparse_indices=np.insert(block.sparse_indices, places, indices),
             sparse_data=np.insert(block.sparse_data, places, own_data),
         )
 
 
 class _Units:
-    """Sparse vectors that rows are sums of."""
+    """Sparse vectors, and the rows of which each is a part."""
 
-    def __init__(self) -> None:
+    def __init__(self, n_rows: int) -> None:
+        self._n_rows = n_rows
         self._indptr, self._indices, self._data = [0], list[int](), list[float]()
+        self._uses: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
 
-    def append(self, counts: Mapping[int, float]) -> int:
-        """Add a vector; return its number."""
+    def __len__(self) -> int:
+        return len(self._indptr) - 1
+
+    def append(self, counts: Mapping[int, float]) -> None:
+        """Add a vector."""
         self._indices += counts.keys()
         self._data += counts.values()
         self._indptr.append(len(self._indices))
-        return len(self._indptr) - 2
 
-    def arrays(self) -> tuple[Positions, Ints32, Floats32]:
-        """Return all vectors as compressed rows."""
-        return (
+    def use(self, rows: NDArray[np.int64], numbers: NDArray[np.int64]) -> None:
+        """Let rows have vectors, by their numbers."""
+        self._uses.append((rows, numbers))
+
+    def sum(self, n_features: int) -> tuple[Positions, Ints32, Floats32]:
+        """Return the sum of the vectors of each row, as compressed rows."""
+        rows = np.concatenate([rows for rows, _ in self._uses])
+        numbers = np.concatenate([numbers for _, numbers in self._uses])
+        counts = np.bincount(rows, minlength=self._n_rows)
+        return sum_features(
+            np.concatenate([[0], np.cumsum(counts)]),
+            numbers[np.argsort(rows, kind="stable")],
             np.array(self._indptr, dtype=np.int64),
             np.array(self._indices, dtype=np.int32),
             np.array(self._data, dtype=np.float32),
+            n_features,
         )
-
-
-def _scan(block: NBestList, sizes: NDArray[np.int64]) -> ScannedPhrases:
-    """Find the phrases of a block.
-
-    Each phrase has an equals sign in its field, and each point a hyphen.
-    """
-    extras = np.stack((block.extra_starts, block.extra_ends), axis=1)
-    marks = [np.concatenate([[0], np.cumsum(block.buffer == mark)]) for mark in (_EQUALS, _HYPHEN)]
-    phrases, points = (int((mark[extras[:, 1]] - mark[extras[:, 0]]).sum()) for mark in marks)
-    return scan_phrases(
-        np.ascontiguousarray(block.buffer),
-        np.stack((block.text_starts, block.text_ends), axis=1),
-        extras,
-        np.ascontiguousarray(block.sentence_ids),
-        sizes,
-        phrases,
-        points,
-    )
-
-
-_EQUALS, _HYPHEN = b"=-"
 
 
 def _read_phrase(block: NBestList, phrases: ScannedPhrases, number: int, source: Words) -> Phrase:

@@ -7,19 +7,21 @@ Names and counts are those of Moses' feature functions of the same names (``mose
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Annotated, Literal, NamedTuple
 
 from mosesplug.options import Opt
 from mosesplug.templates.derivation import Derivation, Phrase, PhrasePair, Words
 
 __all__ = [
+    "BOS",
+    "EOS",
     "OTHER",
     "Context",
     "Counts",
     "Need",
+    "NgramTemplate",
     "PhraseLengthFeature",
     "PhrasePairFeature",
     "PhraseTemplate",
@@ -52,7 +54,7 @@ OTHER = "OTHER"
 _PUNCTUATION = frozenset("\"'!?¿·()#_,.:;•&@‑/\\0123456789~=".encode())
 """First bytes of words that ``ignore-punctuation`` ignores; Moses compares bytes, too."""
 
-_BOS, _EOS = "<s>", "</s>"
+BOS, EOS = "<s>", "</s>"
 
 
 class Context(NamedTuple):
@@ -175,7 +177,7 @@ class WordTranslationFeature(PhraseTemplate):
             if self.source_context:
                 at = phrase.start + i
                 if at == 0:
-                    yield f"{_BOS},{source}~{target}"
+                    yield f"{BOS},{source}~{target}"
                 for k in self._near(at, 0, len(context.source)):
                     trigger = context.source[k]
                     if self._triggers(trigger, self.source_words):
@@ -184,7 +186,7 @@ class WordTranslationFeature(PhraseTemplate):
             if self.target_context:
                 at = context.begin + j
                 if at == 0:
-                    yield f"{source}~{_BOS},{target}"
+                    yield f"{source}~{BOS},{target}"
                 for k in self._near(at, 0, at):
                     trigger = context.target[k]
                     if self._triggers(trigger, self.target_words):
@@ -314,7 +316,38 @@ class ShapeFeature(PhraseTemplate):
 
 
 @dataclass(frozen=True)
-class TargetBigramFeature(Template):
+class NgramTemplate(Template):
+    """A template whose features are n-grams of the hypothesis."""
+
+    @property
+    def order(self) -> int:
+        """The length of the longest n-gram."""
+        raise NotImplementedError
+
+    def features(self, window: Words) -> Iterator[str]:
+        """Yield the n-grams that end with a window, without prefix.
+
+        Args:
+            window: as many words as the order has, or all up to the last one, which is ``</s>``
+                behind the hypothesis; ``<s>`` is before its first word.
+        """
+        raise NotImplementedError
+
+    def count(self, derivation: Derivation) -> Counts:
+        words = (BOS, *derivation.target, EOS)
+        return self._collect(
+            feature
+            for end in range(2, len(words) + 1)
+            for feature in self.features(words[max(0, end - self.order) : end])
+        )
+
+    def count_window(self, window: Words) -> Counts:
+        """Return the features of a window, as ``features`` takes it."""
+        return self._collect(self.features(window))
+
+
+@dataclass(frozen=True)
+class TargetBigramFeature(NgramTemplate):
     """Pairs of target words: ``TB_<s>:the``, ``TB_the:house``, ``TB_house:</s>``.
 
     With a vocabulary, pairs with other words are no features.
@@ -322,17 +355,16 @@ class TargetBigramFeature(Template):
 
     words: Annotated[Vocabulary, Opt("Words of the bigrams", name="path")] = None
 
-    def count(self, derivation: Derivation) -> Counts:
-        words = (_BOS, *derivation.target, _EOS)
-        return self._collect(
-            f"{first}:{second}"
-            for first, second in pairwise(words)
-            if all(word in (_BOS, _EOS) or _is_known(word, self.words) for word in (first, second))
-        )
+    @property
+    def order(self) -> int:
+        return 2
+
+    def features(self, window: Words) -> Iterator[str]:
+        return _join_known(window, self.words)
 
 
 @dataclass(frozen=True)
-class TargetNgramFeature(Template):
+class TargetNgramFeature(NgramTemplate):
     """n-grams of target words: ``TN_the``, ``TN_<s>:the``, ``TN_old:house:</s>``.
 
     With a vocabulary, n-grams with other words are no features. An n-gram with ``</s>`` that would
@@ -345,29 +377,27 @@ class TargetNgramFeature(Template):
     lower_ngrams: Annotated[bool, Opt("Shorter n-grams, too")] = True
     words: Annotated[Vocabulary, Opt("Words of the n-grams", name="file")] = None
 
-    def count(self, derivation: Derivation) -> Counts:
-        return self._collect(self._ngrams(derivation.target))
+    @property
+    def order(self) -> int:
+        return self.n
 
-    def _ngrams(self, target: Words) -> Iterator[str]:
-        padded = (_BOS, *target)
+    def features(self, window: Words) -> Iterator[str]:
         for n in range(1 if self.lower_ngrams else self.n, self.n + 1):
-            for end in range(max(n, 2), len(padded) + 1):
-                yield from self._join_known(padded[end - n : end])
-            if n > 1 and target:
-                last = target[len(target) - n + 1 :] if len(target) >= n - 1 else ()
-                yield from self._join_known((*last, _EOS))
+            if window[-1] == EOS and n > 1:
+                before = window[:-1][-(n - 1) :]
+                is_whole = len(before) == n - 1 and before[0] != BOS
+                yield from _join_known((*before, EOS) if is_whole else (EOS,), self.words)
+            elif len(window) >= n and window[-1] != EOS:
+                yield from _join_known(window[-n:], self.words)
 
-    def _join_known(self, words: Sequence[str]) -> Iterator[str]:
-        if all(word in (_BOS, _EOS) or _is_known(word, self.words) for word in words):
-            yield ":".join(words)
+
+def _join_known(words: Words, vocabulary: Vocabulary) -> Iterator[str]:
+    if vocabulary is None or all(word in (BOS, EOS) or word in vocabulary for word in words):
+        yield ":".join(words)
 
 
 def _restrict(word: str, vocabulary: Vocabulary) -> str:
     return word if vocabulary is None or word in vocabulary else OTHER
-
-
-def _is_known(word: str, vocabulary: Vocabulary) -> bool:
-    return vocabulary is None or word in vocabulary
 
 
 def _begins_with_punctuation(word: str) -> bool:
@@ -381,7 +411,7 @@ def _unaligned(
     if len(pair.source) == len(pair.target) == 1 and not pair.alignment:
         return
     for position, word in enumerate(words):
-        if position not in aligned and word not in (_BOS, _EOS):
+        if position not in aligned and word not in (BOS, EOS):
             yield _restrict(word, vocabulary)
 
 

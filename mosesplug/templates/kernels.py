@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from formats.words import Bytes, Floats32, Ints32, Positions
 from mosesplug.kernels import inlined_kernel, kernel
 
-__all__ = ["ScannedPhrases", "scan_phrases", "sum_features"]
+__all__ = ["ScannedPhrases", "scan_phrases", "scan_windows", "sum_features"]
 
 _BLANK, _BAR, _DASH, _EQUALS, _ZERO = b" |-=0"
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
@@ -55,6 +55,22 @@ def _mix(code: np.uint64, value: int) -> np.uint64:
     return code ^ (code >> _SHIFT)
 
 
+@inlined_kernel
+def _split_words(buffer: Bytes, at: int, end: int, words: Positions) -> int:
+    """Write the first and last positions of the words of a range; return their number."""
+    n_words = 0
+    while at < end:
+        while at < end and buffer[at] <= _BLANK:
+            at += 1
+        if at < end:
+            words[n_words, 0] = at
+            while at < end and buffer[at] > _BLANK:
+                at += 1
+            words[n_words, 1] = at
+            n_words += 1
+    return n_words
+
+
 @kernel
 def scan_phrases(
     buffer: Bytes,
@@ -62,8 +78,6 @@ def scan_phrases(
     extras: Positions,
     sentences: Positions,
     sizes: Positions,
-    most_phrases: int,
-    most_points: int,
 ) -> ScannedPhrases:
     """Find the phrases of hypotheses whose lines have segmentation and alignment.
 
@@ -73,12 +87,11 @@ def scan_phrases(
         extras: int64 ``[n, 2]``; the same of the fields behind the score.
         sentences: int64 ``[n]``; the sentence of each hypothesis.
         sizes: int64 ``[n]``; number of words of its source sentence.
-        most_phrases: bound of the phrases of all hypotheses.
-        most_points: bound of their alignment points.
     """
     n = len(sentences)
-    longest = 2
+    longest, most = 2, 0
     for row in range(n):
+        most += (extras[row, 1] - extras[row, 0]) // 4 + 1  # phrases and points have 4 bytes each
         longest = max(longest, texts[row, 1] - texts[row, 0], extras[row, 1] - extras[row, 0])
     longest = longest // 2 + 2
     words = np.empty((longest, 2), np.int64)
@@ -91,13 +104,13 @@ def scan_phrases(
 
     usable = np.ones(n, np.bool_)
     indptr = np.zeros(n + 1, np.int64)
-    numbers = np.empty(most_phrases, np.int32)
-    rows = np.empty(most_phrases, np.int64)
-    spans = np.empty((most_phrases, 4), np.int64)
-    point_indptr = np.zeros(most_phrases + 1, np.int64)
-    points = np.empty((most_points, 2), np.int32)
+    numbers = np.empty(most, np.int32)
+    rows = np.empty(most, np.int64)
+    spans = np.empty((most, 4), np.int64)
+    point_indptr = np.zeros(most + 1, np.int64)
+    points = np.empty((most, 2), np.int32)
     n_slots = 16
-    while n_slots < 2 * most_phrases:
+    while n_slots < 2 * most:
         n_slots *= 2
     slots = np.full(n_slots, -1, np.int32)
     total, distinct, n_points = 0, 0, 0
@@ -105,17 +118,7 @@ def scan_phrases(
     for row in range(n):
         indptr[row + 1] = total
         usable[row] = False
-        # Words of the text.
-        n_words, at, end = 0, texts[row, 0], texts[row, 1]
-        while at < end:
-            while at < end and buffer[at] <= _BLANK:
-                at += 1
-            if at < end:
-                words[n_words, 0] = at
-                while at < end and buffer[at] > _BLANK:
-                    at += 1
-                words[n_words, 1] = at
-                n_words += 1
+        n_words = _split_words(buffer, texts[row, 0], texts[row, 1], words)
         # Phrases, of which each has words.
         at, end = extras[row, 0], extras[row, 1]
         n_phrases, n_covered, target, is_right = 0, 0, 0, True
@@ -255,10 +258,95 @@ def scan_phrases(
     )
 
 
+class ScannedWindows(NamedTuple):
+    """The windows of hypotheses; equal ones are found once.
+
+    Attributes:
+        indptr: int64 ``[n + 1]``; windows of row ``i`` are ``numbers[indptr[i]:indptr[i + 1]]``.
+        numbers: int32; which of the distinct windows.
+        spans: int64 ``[k, 2]``; the bytes of the words of a distinct window.
+        edges: bool ``[k, 2]``; whether the beginning of the sentence is in it, and the end.
+    """
+
+    indptr: Positions
+    numbers: Ints32
+    spans: Positions
+    edges: NDArray[np.bool_]
+
+
+@kernel
+def scan_windows(buffer: Bytes, texts: Positions, order: int) -> ScannedWindows:
+    """Find the windows that n-grams end with, as ``NgramTemplate`` has them.
+
+    Args:
+        buffer: uint8, the text of the list.
+        texts: int64 ``[n, 2]``; first byte of each hypothesis, and one past its last.
+        order: words of a window.
+    """
+    n = len(texts)
+    longest, most = 2, 0
+    for row in range(n):
+        size = (texts[row, 1] - texts[row, 0]) // 2 + 2
+        most += size
+        longest = max(longest, size)
+    words = np.empty((longest, 2), np.int64)
+    indptr = np.zeros(n + 1, np.int64)
+    numbers = np.empty(most, np.int32)
+    spans = np.empty((most, 2), np.int64)
+    edges = np.empty((most, 2), np.bool_)
+    n_slots = 16
+    while n_slots < 2 * most:
+        n_slots *= 2
+    slots = np.full(n_slots, -1, np.int32)
+    total, distinct = 0, 0
+    for row in range(n):
+        n_words = _split_words(buffer, texts[row, 0], texts[row, 1], words)
+        for last in range(n_words + 1):
+            is_end = last == n_words
+            # The beginning of the sentence has position -1, its end that behind the words.
+            first = last - order + 1
+            is_begin = first < 0
+            first = max(first, 0)
+            stop = last if is_end else last + 1
+            text, text_end = 0, 0
+            if first < stop:
+                text, text_end = words[first, 0], words[stop - 1, 1]
+            code = _mix(_mix(_PRIME, 2 * is_begin + is_end), text_end - text)
+            for byte in range(text, text_end):
+                code = _mix(code, buffer[byte])
+            slot = int(code >> np.uint64(8)) % n_slots
+            while slots[slot] >= 0:
+                other = slots[slot]
+                is_same = (
+                    spans[other, 1] - spans[other, 0] == text_end - text
+                    and edges[other, 0] == is_begin
+                    and edges[other, 1] == is_end
+                )
+                if is_same:
+                    for byte in range(text_end - text):
+                        if buffer[text + byte] != buffer[spans[other, 0] + byte]:
+                            is_same = False
+                            break
+                if is_same:
+                    break
+                slot = (slot + 1) % n_slots
+            if slots[slot] < 0:
+                slots[slot] = distinct
+                spans[distinct, 0] = text
+                spans[distinct, 1] = text_end
+                edges[distinct, 0] = is_begin
+                edges[distinct, 1] = is_end
+                distinct += 1
+            numbers[total] = slots[slot]
+            total += 1
+        indptr[row + 1] = total
+    return ScannedWindows(indptr, numbers[:total], spans[:distinct], edges[:distinct])
+
+
 @kernel
 def sum_features(
     indptr: Positions,
-    numbers: Ints32,
+    numbers: Positions,
     unit_indptr: Positions,
     unit_indices: Ints32,
     unit_data: Floats32,
@@ -268,7 +356,7 @@ def sum_features(
 
     Args:
         indptr: int64 ``[n + 1]``; units of row ``i`` are ``numbers[indptr[i]:indptr[i + 1]]``.
-        numbers: int32; which unit.
+        numbers: int64; which unit.
         unit_indptr: int64 ``[k + 1]``; with the next two, the features of each unit.
         unit_indices: int32.
         unit_data: float32.

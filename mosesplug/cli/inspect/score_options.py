@@ -23,7 +23,10 @@ from mosesplug.cli.shared.parameters import (
 from mosesplug.options import Opt
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 
-_UNUSED = ("ids", "dense", "drop-feature", "rename", "add-feature", "derive", "scores")
+_UNUSED = (
+    *("ids", "dense", "drop-feature", "rename", "templates", "source", "add-feature"),
+    *("derive", "scores"),
+)
 """Settings of lists that scores do not depend on."""
 
 

@@ -232,7 +232,7 @@ class NbestImportCommand:
     metric_settings: Annotated[str, Opt("Metric settings, as reflen:closest,case:true.")] = ""
     threads: Threads = THREADS
     quiet: Quiet = False
-    settings: Annotated[ListSettings, list_settings()] = NO_SETTINGS
+    settings: Annotated[ListSettings, list_settings(("templates", "source"))] = NO_SETTINGS
 
 
 @dataclass(frozen=True)

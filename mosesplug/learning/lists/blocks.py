@@ -20,6 +20,7 @@ from formats.nbest.registry import AUTO, find_format, open_blocks, read_whole
 from formats.text import StrPath
 from mosesplug.learning.lists.steps import (
     AddFeatures,
+    ComputeTemplates,
     DeriveFeatures,
     DropFeatures,
     ListStep,
@@ -44,7 +45,10 @@ def make_steps(
 
     Lists of a held-out set may lack features that settings name.
     """
-    steps = _make_name_steps(settings, is_strict=not is_held_out)
+    steps: list[ListStep] = []
+    if settings.templates is not None and settings.source is not None:
+        steps.append(ComputeTemplates(settings.templates, settings.source, ids))
+    steps += _make_name_steps(settings, is_strict=not is_held_out)
     if added := settings.add_feature:
         steps.append(AddFeatures(added, ids))
     if derived := settings.derive:

@@ -17,8 +17,14 @@ _CONFIGURATIONS = ("moses.ini", "show-weights", "overwrite")
 """Formats that also name features which no n-best list has."""
 
 
-def check_derived_features(weights: WeightFile, settings: ListSettings) -> None:
-    """Check that settings derive features as a file of weights records."""
+def check_computed_features(weights: WeightFile, settings: ListSettings) -> None:
+    """Check that settings compute features as a file of weights records."""
+    templates = weights.changes.templates
+    if templates and settings.templates is None:
+        raise UsageError(
+            f"{weights.path} was learned with templates: add {{--templates}} "
+            f"{shlex.quote(templates)} {{--source}} FILE"
+        )
     recorded = {
         each.name: each for each in parse_derived_features(weights.changes.derived_features)
     }
@@ -51,6 +57,11 @@ def spell_made_features(changes: ListChanges, known: Collection[str] = ()) -> li
         for name, text in changes.derived_features.items()
         if name not in known
     ]
+
+
+def spell_templates(changes: ListChanges) -> list[str]:
+    """Return the options that compute templates as weights record them, as fields."""
+    return [f"{{--templates}} {shlex.quote(changes.templates)}"] if changes.templates else []
 
 
 def check_unused_weights(

@@ -1,13 +1,15 @@
 """Steps that change the blocks of n-best lists as they are read.
 
-Blocks pass the steps of ``make_steps`` in order, those of the first file first: drop and rename
-features, add features from outside, derive features from others, attach scores, change the texts.
+Blocks pass the steps of ``make_steps`` in order, those of the first file first: compute features
+of templates, drop and rename features, add features from outside, derive features from others,
+attach scores, change the texts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +34,8 @@ from mosesplug.settings.expressions import (
 from mosesplug.settings.features import AddedFeature, DerivedFeature
 from mosesplug.settings.lists import parse_renames
 from mosesplug.settings.scores import ScoreSource
+from mosesplug.templates.blocks import TemplateFeatures
+from mosesplug.templates.declaration import read_templates
 
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -158,6 +162,22 @@ def original_names(names: Sequence[str], renames: Sequence[str]) -> tuple[str, .
     """Return the names that features have in the files."""
     old = {new: old for old, new in parse_renames(renames).items()}
     return tuple(old.get(name, name) for name in names)
+
+
+class ComputeTemplates(ListStep):
+    """Appends sparse features computed from segmentation and alignment."""
+
+    def __init__(self, templates: Path, source: Path, ids: SentenceIds) -> None:
+        self._features = TemplateFeatures.of_file(read_templates(templates), source)
+        self._ids = ids
+
+    def apply(self, block: NBestList) -> NBestList:
+        if self._ids.names:
+            raise UsageError(
+                f"{{--templates}} finds source sentences by number, but {block.path} has the sentence "
+                f"id {self._ids.names[0]}. Number the sentences from 0"
+            )
+        return self._features.append(block)
 
 
 class AddFeatures(ListStep):

@@ -18,7 +18,7 @@ from mosesplug.features import FeatureSpace
 from mosesplug.learning.data import read_data
 from mosesplug.learning.lengths import find_recorded_length, make_length_scale
 from mosesplug.learning.lists.blocks import find_dense_features
-from mosesplug.learning.lists.made_features import check_derived_features
+from mosesplug.learning.lists.made_features import check_computed_features
 from mosesplug.learning.lists.merging import NO_REFERENCES, note_text_signs, store_lists
 from mosesplug.learning.lists.outside import find_metric_of
 from mosesplug.learning.sparse_coverage import warn_of_sparse
@@ -140,7 +140,7 @@ def open_oracle_lists(
         lists = stored.store.tuning_set()
         ranking = None
         if weights is not None:
-            check_derived_features(weights, settings)
+            check_computed_features(weights, settings)
             ranking = _score_lists(lists, weights, ", ".join(map(str, places)))
         signature = stored.prepared_references.signature
         notes = note_text_signs(stored.store, stored.references, signature)

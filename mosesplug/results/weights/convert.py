@@ -37,7 +37,7 @@ from formats.weights.weight_format import Format
 from formats.weights.yaml_file import format_yaml
 from mosesplug.errors import DataError, Message, UsageError
 from mosesplug.features import spelled_groups
-from mosesplug.learning.lists.made_features import spell_made_features
+from mosesplug.learning.lists.made_features import spell_made_features, spell_templates
 from mosesplug.results.weights.algebra import check_usable
 from mosesplug.results.weights.sources import ResolvedWeights
 
@@ -133,7 +133,7 @@ def convert_weights(
 
 def spell_list_changes(changes: ListChanges) -> list[str]:
     """Return the options that change lists as weights record it, as fields of messages."""
-    options = spell_made_features(changes)
+    options = spell_made_features(changes) + spell_templates(changes)
     if changes.length_exponent:
         spelled = changes.length_exponent.replace(" ", " {--length-by} ")
         options.append(f"{{--length-exponent}} {spelled}")
@@ -155,7 +155,7 @@ def explain_unrecorded(changes: ListChanges, to: Format, output: Path | None = N
     if to in RECORDING:
         return []
     notes: list[str] = []
-    if made := " ".join(spell_made_features(changes)):
+    if made := " ".join(spell_made_features(changes) + spell_templates(changes)):
         notes.append(Message(f"{to} does not record features that were not in the lists: {made}"))
     if changes.length_exponent and (to != "json-flat" or _plain_exponent(changes) is None):
         remedy = f"rerank with {spell_list_changes(changes)[-1]}"
