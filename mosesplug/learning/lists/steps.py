@@ -174,8 +174,8 @@ class ComputeTemplates(ListStep):
     def apply(self, block: NBestList) -> NBestList:
         if self._ids.names:
             raise UsageError(
-                f"{{--templates}} finds source sentences by number, but {block.path} has the sentence "
-                f"id {self._ids.names[0]}. Number the sentences from 0"
+                f"{{--templates}} finds source sentences by number, but {block.path} has ids such "
+                f"as {self._ids.names[0]}. Number the sentences from 0"
             )
         return self._features.append(block)
 
