@@ -26,7 +26,7 @@ from mosesplug.forest.inside_outside import (
 from mosesplug.forest.viterbi import inside_best
 from mosesplug.kernels import read_only
 from tests.forest.every_derivation import edge_lists, every, is_small, made, wordy_graphs
-from tests.forest.graphs import graph_of
+from tests.forest.graphs import graph_of, read_recorded
 
 WEIGHTS = np.array([1.0, -0.5])
 
@@ -160,9 +160,7 @@ def test_expectations_and_covariances(nodes: list[list[Edge]], seed: int) -> Non
 
 def test_recorded_graph_has_the_same_passes(multi30k: Path) -> None:
     """Posteriors of a real graph: one derivation's worth, and expected features as a slope."""
-    from formats.graphs.hypergraph_reader import read_hypergraph
-
-    file = read_hypergraph(multi30k / "forest" / "hypergraph" / "3.gz")
+    file = read_recorded(multi30k, 3)
     graph = Hypergraph.of_file(file, {name: column for column, name in enumerate(file.names)})
     weights = np.random.default_rng(1).normal(size=len(file.names)) / 10
     found = posterior(graph, graph.edge_scores(weights))

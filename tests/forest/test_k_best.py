@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 
 from formats.graphs.hypergraph import Edge
-from formats.graphs.hypergraph_reader import read_hypergraph
 from formats.text import read_lines
 from mosesplug.errors import DataError
 from mosesplug.forest import Hypergraph, k_best, viterbi
-from tests.forest.graphs import derivations, graph_of, graphs
+from tests.forest.graphs import derivations, graph_of, graphs, read_recorded
 
 
 @given(nodes=graphs())
@@ -120,7 +119,7 @@ def test_recorded_lists(multi30k: Path) -> None:
         sentence, text, _, score = line.split(b" ||| ")[:4]
         recorded.setdefault(int(sentence), {})[text.strip()] = float(score)
     for sentence in range(0, 60, 7):
-        file = read_hypergraph(forest / "hypergraph" / f"{sentence}.gz")
+        file = read_recorded(multi30k, sentence)
         graph = Hypergraph.of_file(file, columns)
         found = k_best(graph, graph.edge_scores(weights), 100, distinct=True)
         own = {

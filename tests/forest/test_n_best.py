@@ -17,7 +17,7 @@ from formats.text import read_lines
 from mosesplug.features import FeatureSpace
 from mosesplug.forest import Hypergraph
 from mosesplug.forest.n_best import GraphFeatures, make_nbest_list
-from tests.forest.graphs import derivations, graph_of, graphs
+from tests.forest.graphs import derivations, graph_of, graphs, read_recorded
 
 # Two dense columns, as the graphs of ``graph_of`` have.
 PLAIN = GraphFeatures(FeatureSpace((("A", 1), ("B", 1))))
@@ -134,7 +134,7 @@ def test_recorded_lists(multi30k: Path) -> None:
     columns = {name: column for column, name in enumerate((*dense, "UnknownWordPenalty0"))}
     vector = features.vector([weights[name] for name in dense], {})
     for sentence in range(0, 60, 6):
-        file = read_hypergraph(forest / "hypergraph" / f"{sentence}.gz")
+        file = read_recorded(multi30k, sentence)
         found = make_nbest_list(
             sentence, [Hypergraph.of_file(file, columns)], features, vector, 100
         )

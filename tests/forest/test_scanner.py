@@ -210,7 +210,7 @@ def test_many_odd_numbers_are_left_to_the_reader(path: Path) -> None:
 
 
 def test_recorded_graphs_are_scanned(multi30k: Path) -> None:
-    for number in range(0, 60, 10):
+    for number in range(10, 60, 20):
         path = multi30k / "forest" / "hypergraph" / f"{number}.gz"
         found = scan_graph(str(path), read_bytes(path))
         assert found is not None

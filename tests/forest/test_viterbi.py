@@ -14,7 +14,7 @@ from formats.graphs.hypergraph_reader import read_hypergraph
 from formats.weights.files import read_dense
 from mosesplug.errors import DataError
 from mosesplug.forest import Hypergraph, viterbi
-from tests.forest.graphs import derivations, graph_of, graphs
+from tests.forest.graphs import derivations, graph_of, graphs, read_recorded
 
 
 @given(nodes=graphs())
@@ -74,7 +74,7 @@ def weights_of(path: Path, names: tuple[str, ...]) -> NDArray[np.float64]:
 def test_recorded_translations(multi30k: Path, tens: int) -> None:
     forest = multi30k / "forest"
     for sentence in range(10 * tens, 10 * tens + 10):
-        file = read_hypergraph(forest / "hypergraph" / f"{sentence}.gz")
+        file = read_recorded(multi30k, sentence)
         columns = {name: column for column, name in enumerate(file.names)}
         graph = Hypergraph.of_file(file, columns)
         best = viterbi(graph, graph.edge_scores(weights_of(forest / "init.dense", file.names)))

@@ -17,21 +17,15 @@ from tests.waiting import alive, wait_until
 
 PLAIN = lambda system: system.config  # noqa: E731
 KBMIRA = ("tune", "--algorithm", "kbmira", "--option", "epochs=2")
-MERT = ("tune", "--algorithm", "mert", "--option", "restarts=5", "--option", "polish=0")
 ONLINE = ("tune", "--online", "--algorithm", "mira", "--option", "batch=2")
 
 # The command with its options, and what it reads: a configuration, or also other input.
 REGIMES: dict[str, tuple[tuple[str, ...], Callable[[System], Any]]] = {
     "batch": (KBMIRA, PLAIN),
-    "mert": (MERT, PLAIN),
-    "pro": (("tune", "--algorithm", "pro"), PLAIN),
     "sparse": (KBMIRA, inputs.sparse),
     "graphs": ((*KBMIRA, "--forest"), PLAIN),
     "lattice-samples": (("mert-moses", "--lattice-samples", "5", "--random-restarts", "1"), PLAIN),
     "hg-mira": (("mert-moses", "--hg-mira", "--batch-mira-args", "-J 2"), PLAIN),
-    "confusion-networks": ((*KBMIRA, "--input-type", "1"), inputs.confusion_networks),
-    "lattices": ((*KBMIRA, "--input-type", "2"), inputs.lattices),
-    "hierarchical": ((*KBMIRA, "--decoder-flags", "-v 0"), inputs.hierarchical),
     "online": (ONLINE, PLAIN),
     "process": ((*ONLINE, "--online-decoder", "process"), PLAIN),
     "shards": ((*ONLINE, "--shards", "2"), PLAIN),

@@ -15,7 +15,7 @@ from mosesplug.errors import DataError
 from mosesplug.forest import Envelope, Hypergraph, envelope, viterbi
 from mosesplug.forest.pruning import prune_to_edges
 from tests.forest.envelope_semiring import goal_envelope, thresholds
-from tests.forest.graphs import derivations, graph_of, graphs
+from tests.forest.graphs import derivations, graph_of, graphs, read_recorded
 
 
 def middles(line: Envelope) -> NDArray[np.float64]:
@@ -72,7 +72,7 @@ def test_against_the_semiring(
 
 @pytest.mark.parametrize("sentence", [3, 29])
 def test_recorded_graphs_against_the_semiring(multi30k: Path, sentence: int) -> None:
-    file = read_hypergraph(multi30k / "forest" / "hypergraph" / f"{sentence}.gz")
+    file = read_recorded(multi30k, sentence)
     graph = Hypergraph.of_file(file, {name: k for k, name in enumerate(file.names)})
     rng = np.random.default_rng(sentence)
     weights = rng.uniform(0.0, 0.1, len(file.names))
@@ -130,7 +130,7 @@ def test_a_derivation_that_doubles_at_every_node_is_rejected(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("sentence", [0, 17, 42])
 def test_recorded_graphs(multi30k: Path, sentence: int) -> None:
-    file = read_hypergraph(multi30k / "forest" / "hypergraph" / f"{sentence}.gz")
+    file = read_recorded(multi30k, sentence)
     graph = Hypergraph.of_file(file, {name: k for k, name in enumerate(file.names)})
     rng = np.random.default_rng(sentence)
     intercepts = graph.edge_scores(rng.uniform(0.0, 0.1, len(file.names)))

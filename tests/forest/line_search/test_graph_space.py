@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from formats.graphs.hypergraph import Edge
-from formats.graphs.hypergraph_reader import read_hypergraph
 from formats.references import read_reference
 from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace
@@ -25,7 +24,7 @@ from mosesplug.optimizers.batch.mert.options import MertOptions
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.optimizers.registry import algorithm
 from mosesplug.tuning_set import TuningSet
-from tests.forest.graphs import derivations, graph_of, graphs
+from tests.forest.graphs import derivations, graph_of, graphs, read_recorded
 
 mert = algorithm("mert").optimize
 
@@ -221,7 +220,7 @@ class Recorded:
 
     def __init__(self, multi30k: Path, sentences: Sequence[int], edges: int | None) -> None:
         forest = multi30k / "forest"
-        files = [read_hypergraph(forest / "hypergraph" / f"{k}.gz") for k in sentences]
+        files = [read_recorded(multi30k, k) for k in sentences]
         self.names = files[0].names
         columns = {name: column for column, name in enumerate(self.names)}
         rows = (forest / "hypergraph" / "weights").read_text().split("\n")

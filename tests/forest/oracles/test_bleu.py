@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from formats.graphs.hypergraph import Edge
-from formats.graphs.hypergraph_reader import read_hypergraph
 from formats.nbest.files import iter_nbest
 from formats.text import read_lines
 from mosesplug.errors import DataError
@@ -31,7 +30,7 @@ from mosesplug.forest.oracles.bleu import (
 from mosesplug.forest.oracles.corpus import greedy_oracles, linear_oracle, linear_oracles
 from mosesplug.forest.viterbi import viterbi
 from mosesplug.metrics.linear_bleu import LinearBleu, linear_bleu
-from tests.forest.graphs import derivations, graph_of, references, worded_graphs
+from tests.forest.graphs import derivations, graph_of, read_recorded, references, worded_graphs
 
 WEIGHTS = np.array([1.0, -0.5])
 BACKGROUND = (9.0, 10.0, 7.0, 9.0, 5.0, 8.0, 3.0, 7.0, 10.0)
@@ -200,7 +199,7 @@ def test_recorded_graphs_hold_better_translations_than_lists(multi30k: Path) -> 
     texts = read_lines(multi30k / "text" / "dev.en")
     graphs = {}
     for sentence in range(0, 60, 6):
-        file = read_hypergraph(forest / "hypergraph" / f"{sentence}.gz")
+        file = read_recorded(multi30k, sentence)
         graph = Hypergraph.of_file(file, columns)
         graphs[sentence] = oracle_graph(
             graph, [texts[sentence].split()], graph.edge_scores(weights)

@@ -22,6 +22,7 @@ from mosesplug.decoders.wrappers import Queue
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.events import CommandStarted, Event, Note, PhaseStarted
 from mosesplug.features import FeatureSpace
+from mosesplug.forest.scanner import scan_graph
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem, algorithm
 from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions
@@ -216,6 +217,7 @@ def test_mira_gives_the_weights_of_moses(multi30k: Path, tmp_path: Path) -> None
         weights=Weights(tuple(value for _, values in dense for value in values)),
         nbest=1,
         edges=[50 * len(lines[0]) for lines in references],
+        scan=scan_graph,
     )
     bleu = metric("BLEU", "case:true")
     lines = [tuple(b" ".join(each[0]) for each in references)]
