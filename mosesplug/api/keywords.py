@@ -92,6 +92,8 @@ class LearningKeywords(ListKeywords, total=False):
     sparse_initial: StrPath | None
     options: Mapping[str, object] | None
     active: Sequence[str] | None
+    sparse_min_count: int
+    sparse_max: int
     ranges: Sequence[str] | Mapping[str, tuple[float, float]]
     bounds: Sequence[str] | Mapping[str, Any]
     domains: StrPath | Sequence[str] | None

@@ -58,6 +58,11 @@ def read_data(
             a run does not have, a metric that a store or an algorithm does not support.
     """
     _check_start(settings)
+    if settings.graphs and settings.selection.counts:
+        raise UsageError(
+            "{--sparse-min-count} and {--sparse-max} count sentences of n-best lists, not of "
+            "search graphs: use {--active} 'NAME*'"
+        )
     if given.learning_data is not None:
         data = given.learning_data
     elif settings.store is not None:
@@ -85,7 +90,11 @@ def read_data(
         else:
             data = _read_lists(settings, references, metric, watched, progress, given)
     data = data.select_features(
-        settings.active, settings.ranges, settings.bounds, settings.length_range
+        settings.selection,
+        settings.ranges,
+        settings.bounds,
+        settings.length_range,
+        tunes_sparse=find_algorithm(settings.algorithm).tunes_sparse,
     )
     return _add_domains(_add_source(data, settings, given), settings, given)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from formats.nbest.block import NBestList
 from formats.text import StrPath
 from formats.weights.any_format import WeightFile
-from mosesplug.errors import UsageError, count_noun, suggest
+from mosesplug.errors import OptionName, UsageError, count_noun, suggest
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.bounds import describe_moves, parse_bounds
 from mosesplug.learning.domains import LearningDomains
@@ -20,10 +20,13 @@ from mosesplug.learning.watched import WatchedMetric
 from mosesplug.learning.weights import StartingWeights
 from mosesplug.metrics import Metric
 from mosesplug.optimizers import Problem
+from mosesplug.optimizers.selection import FeatureSelection
 from mosesplug.settings.domains import Domains
 from mosesplug.settings.lengths import LengthRange
 from mosesplug.tuning.weights import parse_ranges
 from mosesplug.tuning_set import TuningSet
+
+ALL_FEATURES = FeatureSelection()
 
 
 @dataclass(frozen=True)
@@ -84,32 +87,31 @@ class LearningData:
 
     def select_features(
         self,
-        active: Sequence[str] | None = None,
+        selection: FeatureSelection = ALL_FEATURES,
         ranges: Sequence[str] = (),
         bounds: Sequence[str] = (),
         lengths: LengthRange | None = None,
+        *,
+        tunes_sparse: bool = True,
     ) -> LearningData:
         """Return the data with some features active, and limits of starts and weights.
 
         Starting weights are moved into the bounds.
 
         Args:
-            active: names of features or groups to tune; None: all dense ones.
+            selection: the features to tune.
             ranges: ``NAME:MIN..MAX`` texts of random starts; none: the box of the starting weights.
             bounds: texts for ``parse_bounds``.
             lengths: exponents of the length that scores are divided by; None: they are not.
+            tunes_sparse: whether the algorithm tunes sparse features unless told otherwise.
         """
         space = self.space
-        mask = None
-        if active is not None:
-            try:
-                mask = space.select(active)
-            except KeyError as error:
-                name = str(error.args[0])
-                raise UsageError(
-                    f"{{--active}}: unknown feature {name}; known: {', '.join(space.names[:30])}"
-                    f"{suggest(name, dict.fromkeys([*space.group_names, *space.names]))}"
-                ) from error
+        for option, name in selection.find_unmatched(space):
+            raise UsageError(
+                f"{OptionName(option)}: unknown feature {name}; known: {', '.join(space.names[:30])}"
+                f"{suggest(name, dict.fromkeys([*space.group_names, *space.names]))}"
+            )
+        mask = selection.select(self.problem.tuning_set, tunes_sparse=tunes_sparse)
         minima, maxima = self.start.minima, self.start.maxima
         if ranges:
             low, high = parse_ranges(tuple(ranges), space.group_names)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from formats.weights.named import find_weight_files
 from mosesplug.cores import usable_cores
@@ -19,6 +19,9 @@ from mosesplug.settings.lengths import WORDS, LengthRange, parse_length_range
 from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.scores import ScoreSource, parse_score_sources
 from mosesplug.settings.sharding import Sharding
+
+if TYPE_CHECKING:
+    from mosesplug.optimizers.selection import FeatureSelection
 
 
 @dataclass(frozen=True)
@@ -142,6 +145,8 @@ class LearningSettings:
         default_factory=dict
     )
     active: Annotated[tuple[str, ...] | None, same_as(RunPlan, "active")] = None
+    sparse_min_count: Annotated[int, same_as(RunPlan, "sparse-min-count")] = 0
+    sparse_max: Annotated[int, same_as(RunPlan, "sparse-max")] = 0
     ranges: Annotated[tuple[str, ...], same_as(RunPlan, "range", keyword="ranges")] = ()
     bounds: Annotated[
         tuple[str, ...],
@@ -312,6 +317,15 @@ class LearningSettings:
             )
         if self.held_out == 1.0:
             raise UsageError("{--held-out} must be less than 1")
+
+    @property
+    def selection(self) -> FeatureSelection:
+        """Which features are learned; those of ``drop_feature`` are not in the lists."""
+        # Here and not above: it brings NumPy, which --help does not need.
+        from mosesplug.optimizers.selection import FeatureSelection
+
+        active = None if self.active is None else tuple(self.active)
+        return FeatureSelection(active, (), self.sparse_min_count, self.sparse_max)
 
     @property
     def length_range(self) -> LengthRange | None:

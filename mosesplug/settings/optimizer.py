@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from mosesplug.options import Opt, OptionGroup, Parts
 from mosesplug.settings.sharding import Sharding
+
+if TYPE_CHECKING:
+    from mosesplug.optimizers.selection import FeatureSelection
 
 
 @dataclass(frozen=True)
@@ -64,15 +67,48 @@ class OptimizerSettings:
     active: Annotated[
         tuple[str, ...] | None,
         Opt(
-            "Features to tune: LM0_0, or a group: LM0",
+            "Features to tune: LM0_0, a group: LM0, or WT_*",
             "Learning",
             metavar="NAME,...",
             script="activate-features",
             stored_name="active features",
             default_text="all",
             note="a whole group (LM0) is a name too; unknown names are rejected",
+            details="An asterisk stands for any characters. Other weights keep their values.",
         ),
     ] = None
+    dropped: Annotated[
+        tuple[str, ...],
+        Opt(
+            "Never tune a feature, or those of WT_*; repeatable",
+            "Learning",
+            name="drop-feature",
+            metavar="NAME",
+            stored_name="dropped features",
+            details="Its weight keeps its value: 0, unless starting weights name it.",
+        ),
+    ] = ()
+    sparse_min_count: Annotated[
+        int,
+        Opt(
+            "Sentences that must have a sparse feature to tune it",
+            "Learning",
+            minimum=0,
+            stored_name="least sentences of sparse features",
+            details="In some hypothesis of the lists that are learned from. The weights of rarer "
+            "features keep their starting values, mostly 0.",
+        ),
+    ] = 0
+    sparse_max: Annotated[
+        int,
+        Opt(
+            "Tune the N sparse features of most sentences; 0: all",
+            "Learning",
+            minimum=0,
+            stored_name="number of sparse features",
+            details="The weights of the others keep their starting values, mostly 0.",
+        ),
+    ] = 0
     ranges: Annotated[
         tuple[str, ...],
         Opt(
@@ -169,3 +205,11 @@ class OptimizerSettings:
         ),
     ] = False
     sharding: Annotated[Sharding | None, OptionGroup()] = None
+
+    @property
+    def selection(self) -> FeatureSelection:
+        """Which features are tuned."""
+        # Here and not above: it brings NumPy, which --help does not need.
+        from mosesplug.optimizers.selection import FeatureSelection
+
+        return FeatureSelection(self.active, self.dropped, self.sparse_min_count, self.sparse_max)

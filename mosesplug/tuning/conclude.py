@@ -199,7 +199,8 @@ def has_free_scale(configuration: Configuration, fixed: Mapping[str, float]) -> 
         configuration: the configuration of the run. Weights that are not active keep their values.
         fixed: weights of features that are not tuned, if the run learns from search graphs.
     """
-    return configuration.optimization.active is None and not keeps_scale(fixed)
+    selection = configuration.optimization.selection
+    return selection.active is None and not selection.dropped and not keeps_scale(fixed)
 
 
 def _best_decoded(

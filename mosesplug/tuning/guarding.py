@@ -266,7 +266,7 @@ def _first_list_signs(context: Context, start: Mapping[str, Any]) -> list[Warnin
 def _explain_untuned(context: Context) -> str | None:
     """Return a note on sparse features that the algorithm does not tune."""
     space, data = context.store.space, context
-    if space is None or data.configuration.optimization.active is not None:
+    if space is None or not data.configuration.optimization.selection.leaves_choice:
         return None
     fixed = len(data.fixed_weights.keys() & set(space.sparse))
     return context.optimizer.algorithm.explain_untuned(space.n_sparse - fixed)

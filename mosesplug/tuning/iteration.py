@@ -42,6 +42,7 @@ from mosesplug.tuning.online.state import (
     forget_earlier_states,
 )
 from mosesplug.tuning.parallel.optimize import optimize_sharded
+from mosesplug.tuning.selection import require_matches
 from mosesplug.tuning.weights import Weights, parse_ranges, to_model_weights
 from mosesplug.tuning.workdir.iteration_files import (
     weights_path,
@@ -58,6 +59,7 @@ from mosesplug.tuning.workdir.records import (
     read_result,
     read_start,
 )
+from mosesplug.tuning_set import TuningSet
 
 
 def finish_iteration(context: Context, judge: HeldOutScorer | None) -> None:
@@ -212,7 +214,8 @@ def optimize_weights(context: Context, current: IterationRecord) -> IterationRes
         context.watch(OptimizerProgress(iteration, done, total, what))
 
     problem = replace(problem, states=_kept_states(context, space))
-    solution = _solution(context, problem, context.vector(weights, space), iteration, progress)
+    initial = _restart_cut_features(context, problem, context.vector(weights, space))
+    solution = _solution(context, problem, initial, iteration, progress)
     for note in solution.notes:
         context.watch(Note(note))
     if context.domains is not None and copies is not None:
@@ -240,6 +243,18 @@ def optimize_weights(context: Context, current: IterationRecord) -> IterationRes
         _plain_curve(solution.history),
         learner=encode_states(solution.states, space) if _keeps_states(context) else None,
     )
+
+
+def _restart_cut_features(
+    context: Context, problem: Problem, weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the weights, with the run's first ones for features that are no longer frequent."""
+    if not context.configuration.optimization.sparse_max:
+        return weights
+    space = problem.tuning_set.space
+    start = context.start.normalize() if can_scale(problem) else context.start
+    is_cut = ~problem.active_mask & (np.arange(len(space)) >= space.n_dense)
+    return np.where(is_cut, context.vector(start, space), weights)
 
 
 def _keeps_states(context: Context) -> bool:
@@ -314,7 +329,7 @@ def build_problem(context: Context, iteration: int) -> Problem:
     problem = Problem(
         tuning_set,
         configuration.metric,
-        _active(optimization.active, space),
+        select_features(context, tuning_set),
         np.array([*minima, *np.zeros(space.n_sparse)]),
         np.array([*maxima, *np.ones(space.n_sparse)]),
         tuple(context.vector(read_start(record).weights, space) for record in earlier),
@@ -345,15 +360,16 @@ def _write_extractor_files(context: Context, iteration: int) -> None:
         write_scores(workspace.run(number, "scores.dat"), metric.name, ids, offsets, lists.stats)
 
 
-def _active(names: tuple[str, ...] | None, space: FeatureSpace) -> NDArray[np.bool_] | None:
+def select_features(context: Context, lists: TuningSet) -> NDArray[np.bool_] | None:
     """Return which weights may change; None leaves it to the algorithm.
 
-    Sparse features that occur in no list have no column.
+    Raises:
+        UsageError: a pattern of names matches no feature of the lists. (A sparse feature that is
+            named without asterisk may come in a later decoding.)
     """
-    if names is None:
-        return None
-    known = {*space.names, *space.group_names}
-    return space.select([name for name in names if name in known])
+    selection = context.configuration.optimization.selection
+    require_matches(selection, lists.space)
+    return selection.select(lists, tunes_sparse=context.optimizer.algorithm.tunes_sparse)
 
 
 def make_graphs(context: Context) -> None:

@@ -16,7 +16,7 @@ from formats.weights.files import ShowWeights, read_sparse
 from formats.weights.named import read_named_weights
 from mosesplug.decoders.prepare import prepare_config
 from mosesplug.decoders.protocol import Decoder, DecodingTask
-from mosesplug.errors import OptionName, UsageError, suggest
+from mosesplug.errors import OptionName, UsageError
 from mosesplug.events import Note, Watcher
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.lengths import require_undivided
@@ -47,6 +47,7 @@ from mosesplug.tuning.resume import (
     find_unstored_iterations,
     report_changed_settings,
 )
+from mosesplug.tuning.selection import check_selection
 from mosesplug.tuning.weights import Weights, parse_ranges
 from mosesplug.tuning.workdir.iteration_files import result_path, writes_moses_ini
 from mosesplug.tuning.workdir.workspace import Workspace
@@ -111,23 +112,12 @@ def _read_former_weights(show: ShowWeights, config: Path) -> tuple[float, ...]:
 def check_names(optimization: OptimizerSettings, show: ShowWeights) -> None:
     """Check the names of features in the settings, before hours of decoding.
 
-    Sparse features are only known when they occur in a list; their names begin with the name of
-    their feature function.
-
     Raises:
-        UsageError: ``active`` or ``ranges`` names an unknown feature.
+        UsageError: a setting names an unknown feature.
     """
     space = FeatureSpace.of_names(show.names)
     parse_ranges(optimization.ranges, space.group_names)
-    known = (*space.names, *space.group_names)
-    for name in optimization.active or ():
-        if name not in known and not any(name.startswith(f"{maker}_") for maker in show.sparse):
-            raise UsageError(
-                f"there is no feature {name} to activate; there are {', '.join(space.names)}"
-                f"{suggest(name, known)}"
-            )
-    if optimization.active is not None and not optimization.active:
-        raise UsageError("no feature is active: name at least one, or leave the option out")
+    check_selection(optimization.selection, show)
 
 
 def check_outputs(configuration: Configuration, workspace: Workspace) -> None:

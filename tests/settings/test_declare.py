@@ -246,7 +246,14 @@ def test_parameters_have_no_default() -> None:
 def test_values_are_compared_under_the_names_of_the_store() -> None:
     found = list_compared_values(replace(OptimizerSettings(), window=2))
     assert list(found) == [
-        *("active features", "ranges", "earlier iterations", "historic bests", "interpolation"),
+        *("active features", "dropped features", "least sentences of sparse features"),
+        *(
+            "number of sparse features",
+            "ranges",
+            "earlier iterations",
+            "historic bests",
+            "interpolation",
+        ),
         "interpolation start",
         "predictable seeds",
     ]

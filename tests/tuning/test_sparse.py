@@ -7,8 +7,13 @@ from typing import Any
 import pytest
 
 from formats.moses.ini import read_moses_ini
+from formats.references import read_references
 from formats.weights.files import read_sparse
+from mosesplug.errors import UsageError
 from mosesplug.events import CommandStarted, Note
+from mosesplug.optimizers.selection import count_sentences
+from mosesplug.settings.online import OnlineSettings
+from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
 
 pytestmark = pytest.mark.usefixtures("decoder_in_process")
@@ -47,3 +52,62 @@ def test_no_sparse_file_without_sparse_weights(toy: Toy, log: Log) -> None:
     assert "mert tunes dense features only: the weights of" in note.text
     assert not note.is_warning
     assert not list((toy.directory / "work").glob("*sparse-weights"))
+
+
+CUTS = (
+    {"active": ("WordPenalty0", "wt_e*")},
+    {"dropped": ("wt_h*",)},
+    {"sparse_min_count": 10},
+    {"sparse_max": 4},
+)
+
+
+@pytest.mark.parametrize("name", ["kbmira", "pro", "adagrad", "risk"])
+@pytest.mark.parametrize("cut", CUTS, ids=lambda cut: next(iter(cut)))
+def test_cut_features_keep_their_weights(toy: Toy, name: str, cut: dict[str, Any]) -> None:
+    (toy.directory / "start.sparse").write_text("wt_hund 0.6\n")
+    config = toy.directory / "moses.ini"
+    config.write_text(f"[weight-file]\n{toy.directory}/start.sparse\n\n" + config.read_text())
+    options = {"epochs": 2} if name in ("kbmira", "adagrad") else {}
+    optimization = {"algorithm": name, "options": options, **cut}
+    run = toy.configuration(flags="-sparse", maximum_iterations=2, optimization=optimization)
+    learned = {key for key, weight in tune(run).weights.sparse.items() if weight}
+    kept = learned - {"wt_hund"}
+    references = run.metric.prepare(read_references(run.references))
+    with NBestStore.open(run.working_directory / "nbests.lmdb") as store:
+        lists = store.tuning_set(range(1, 3), metric=run.metric, references=references)
+    counts = dict(zip(lists.space.sparse, count_sentences(lists).tolist(), strict=True))
+    assert kept, "nothing was learned"
+    if "active" in cut:
+        assert all(key.startswith("wt_e") for key in kept)
+    elif "dropped" in cut:
+        assert not any(key.startswith("wt_h") for key in kept)
+        assert "wt_hund" in learned
+    elif "sparse_min_count" in cut:
+        assert min(counts[key] for key in kept) >= 10 > min(counts.values())
+    else:
+        best = sorted(counts, key=lambda key: -counts[key])[:4]
+        assert kept <= {*best}
+
+
+@pytest.mark.parametrize("online", [None, OnlineSettings(decoder="process")])
+def test_patterns_that_match_nothing_are_refused(toy: Toy, online: OnlineSettings | None) -> None:
+    learner = "kbmira" if online is None else "sgd"
+    for early, cut in (
+        (True, {"dropped": ("WT_*",)}),
+        (True, {"active": ("LM7*",)}),
+        (False, {"active": ("LM0", "wt_zz*")}),
+    ):
+        optimization = {"algorithm": learner, "options": {}, **cut}
+        run = toy.configuration(
+            flags="-sparse", optimization=optimization, online=online, existing="overwrite"
+        )
+        with pytest.raises(UsageError, match="there is no feature" if early else "wt_zz") as error:
+            tune(run)
+        assert ("--continue" in str(error.value)) is not early
+
+
+def test_counts_are_refused_while_decoding(toy: Toy) -> None:
+    optimization = {"algorithm": "sgd", "options": {}, "sparse_max": 5}
+    with pytest.raises(UsageError, match="--option minimum_count=N"):
+        tune(toy.configuration(optimization=optimization, online=OnlineSettings()))

@@ -27,6 +27,12 @@ def check_online(configuration: Configuration, online: OnlineSettings) -> None:
         "the best weights on the tuning set": configuration.select == "best-dev",
     }
     reject_combinations("{--online}", rejected)
+    if optimization.selection.counts:
+        raise UsageError(
+            "{--online} learns before all lists exist in which {--sparse-min-count} and "
+            "{--sparse-max} count sentences. Use the setting minimum_count of gradient learners, "
+            "as adagrad, or {--active} 'NAME*'."
+        )
     by_graphs = decoding.decoder.stored_graphs is not None or decoding.graphs is not None
     if by_graphs and online != OnlineSettings():
         raise UsageError(

@@ -38,6 +38,7 @@ from mosesplug.tuning.online.workers import (
     StaleDecodingSource,
 )
 from mosesplug.tuning.parallel.stale import run_stale_epoch
+from mosesplug.tuning.selection import require_matches
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import (
     Evaluation,
@@ -87,7 +88,7 @@ class Epoch:
             weights=self.record.weights,
             start={**self.record.as_record(), **more},
             sparse=self.numbering.space.sparse,
-            active=configuration.optimization.active,
+            selection=configuration.optimization.selection,
             metric=configuration.metric,
             references=context.references,
             threads=configuration.optimization.threads,
@@ -276,7 +277,13 @@ def make_result(
     seconds: float,
     facts: Mapping[str, float] | None = None,
 ) -> IterationResult:
-    """Return what every epoch records; ``facts`` are further values for the curve."""
+    """Return what every epoch records; ``facts`` are further values for the curve.
+
+    Raises:
+        UsageError: a pattern of names matches no feature of the first epoch.
+    """
+    if epoch.iteration == 1:
+        require_matches(epoch.numbering.selection, space)
     score = float(epoch.context.configuration.metric.score(report.tally.totals))
     weights = name_weights(space, vector, epoch.record.weights)
     point = {

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.online.learner import Learner
+from mosesplug.optimizers.selection import FeatureSelection
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning_set import Batch, SparseRows
 
@@ -24,23 +25,21 @@ class FeatureNumbering:
 
     Attributes:
         active: bool ``[len(space)]``: weights that may change.
+        selection: which weights these are, by name.
     """
 
     def __init__(
-        self, dense: FeatureSpace, sparse: Sequence[str], active: Sequence[str] | None
+        self, dense: FeatureSpace, sparse: Sequence[str], selection: FeatureSelection
     ) -> None:
         """Number the features known at the start.
 
         Args:
-            active: names of the weights that may change, columns or groups; None for all.
+            selection: the weights that may change, by their names.
         """
         self.space = FeatureSpace(dense.groups, tuple(sparse))
         self._columns = {name: column for column, name in enumerate(sparse)}
-        self._active_names = None if active is None else frozenset(active)
-        known = {*dense.names, *dense.group_names}
-        names = [name for name in active or () if name in known]
-        mask = np.ones(dense.n_dense, dtype=np.bool_) if active is None else dense.select(names)
-        self.active = np.append(mask, self._are_active(sparse))
+        self.selection = selection
+        self.active = selection.select_names(self.space)
 
     def renumber(self, batch: Batch) -> Batch:
         """Return the batch over these columns; features that are new get the next columns."""
@@ -83,8 +82,7 @@ class FeatureNumbering:
         return np.array([self._columns[name] for name in names], dtype=np.int32)
 
     def _are_active(self, names: Sequence[str]) -> NDArray[np.bool_]:
-        wanted = self._active_names
-        return np.array([wanted is None or name in wanted for name in names], dtype=np.bool_)
+        return self.selection.select_names(FeatureSpace((), tuple(names)))
 
 
 def name_weights(space: FeatureSpace, vector: NDArray[np.float64], start: Weights) -> Weights:

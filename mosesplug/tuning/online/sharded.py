@@ -169,7 +169,7 @@ class DecodedCorpus:
         """bool ``[len(space)]``: the weights that may change."""
         setup = self.shards[0].setup
         return FeatureNumbering(
-            FeatureSpace.of_names(setup.show.names), space.sparse, setup.active
+            FeatureSpace.of_names(setup.show.names), space.sparse, setup.selection
         ).active
 
     def score(self, weights: NDArray[np.float64]) -> float:

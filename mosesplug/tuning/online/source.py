@@ -24,6 +24,7 @@ from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.optimizers.online.epochs import EpochReport
 from mosesplug.optimizers.online.learner import Learner, grow_state
+from mosesplug.optimizers.selection import FeatureSelection
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.online.numbering import FeatureNumbering, name_weights
 from mosesplug.tuning.weights import Weights, to_model_weights
@@ -46,7 +47,7 @@ class EpochSetup:
         texts: source sentences by sentence id.
         start: the record of the epoch's start.
         sparse: names of the sparse features known before the epoch.
-        active: names of the weights that may change; None for all.
+        selection: the weights that may change, by name.
         references: the references of all sentences of the run.
     """
 
@@ -55,7 +56,7 @@ class EpochSetup:
     weights: Weights
     start: Mapping[str, Any]
     sparse: tuple[str, ...]
-    active: tuple[str, ...] | None
+    selection: FeatureSelection
     metric: Metric
     references: PreparedReferences
     threads: int
@@ -67,7 +68,7 @@ class EpochSetup:
 
     def numbering(self) -> FeatureNumbering:
         """Number the features that are known before the epoch."""
-        return FeatureNumbering(FeatureSpace.of_names(self.show.names), self.sparse, self.active)
+        return FeatureNumbering(FeatureSpace.of_names(self.show.names), self.sparse, self.selection)
 
 
 class EpochLists:

@@ -95,8 +95,8 @@ def start_epoch(
     ):
         records = []  # of another learner, or other shards: only the weights can be used
     names = stored["sparse"] if records else sorted(weights.sparse)
-    active = context.configuration.optimization.active
-    numbering = FeatureNumbering(context.space, names, active)
+    selection = context.configuration.optimization.selection
+    numbering = FeatureNumbering(context.space, names, selection)
     if not records:
         vector = weights.vector(numbering.space)
         return learner, [learner.init(vector) for _ in range(shards or 1)], numbering

@@ -22,6 +22,7 @@ from mosesplug.optimizers.online.epochs import (
 )
 from mosesplug.optimizers.online.learner import add_averaging, mean_weights
 from mosesplug.optimizers.registry import algorithm
+from mosesplug.optimizers.selection import FeatureSelection
 from mosesplug.settings.algorithm_options import make_options
 from mosesplug.settings.online import HeldOutSet, OnlineSettings
 from mosesplug.settings.sharding import Sharding
@@ -299,7 +300,7 @@ def test_patience_ends_an_epoch(toy: Toy) -> None:
 
 
 def test_numbering_follows_the_batches() -> None:
-    numbering = FeatureNumbering(FeatureSpace((("LM0", 1),)), ["b"], ["LM0", "a"])
+    numbering = FeatureNumbering(FeatureSpace((("LM0", 1),)), ["b"], FeatureSelection(("LM0", "a")))
     rows = SparseRows(
         np.array([0, 2, 3]), np.array([3, 1, 3], dtype=np.int32), np.array([1, 2, 3], np.float32)
     )

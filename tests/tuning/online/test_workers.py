@@ -36,6 +36,7 @@ from mosesplug.optimizers.online.epochs import (
 from mosesplug.optimizers.online.learner import LearnerState, add_averaging, mean_weights
 from mosesplug.optimizers.online.starting import copy_state
 from mosesplug.optimizers.registry import algorithm
+from mosesplug.optimizers.selection import FeatureSelection
 from mosesplug.settings.algorithm_options import make_options
 from mosesplug.settings.online import HeldOutSet, OnlineSettings
 from mosesplug.settings.sharding import AsyncOrder, Sharding
@@ -168,7 +169,7 @@ def by_hand(
             for number in range(1, len(store.iterations()) + 1)
         ]
         first = store.iterations()[0].record
-    numbering = FeatureNumbering(FeatureSpace(sets[0].space.groups), (), None)
+    numbering = FeatureNumbering(FeatureSpace(sets[0].space.groups), (), FeatureSelection())
     state = learner.init(np.array(first["dense"]))
     seen: list[np.ndarray] = []
     for epoch, (lists, order) in enumerate(zip(sets, orders, strict=True), start=1):
