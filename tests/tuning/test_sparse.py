@@ -109,5 +109,5 @@ def test_patterns_that_match_nothing_are_refused(toy: Toy, online: OnlineSetting
 
 def test_counts_are_refused_while_decoding(toy: Toy) -> None:
     optimization = {"algorithm": "sgd", "options": {}, "sparse_max": 5}
-    with pytest.raises(UsageError, match="--option minimum_count=N"):
+    with pytest.raises(UsageError, match="setting minimum_count of gradient"):
         tune(toy.configuration(optimization=optimization, online=OnlineSettings()))
