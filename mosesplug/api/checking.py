@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from os import PathLike
 from typing import Any
 
@@ -18,8 +17,8 @@ from mosesplug.api.task import take_lists
 from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
-from mosesplug.results.checking import NO_WARNINGS, DataCheck, check_data
-from mosesplug.results.render.tables import format_blocks, layout_table
+from mosesplug.results.checking import DataCheck, check_data
+from mosesplug.results.render.render import render
 
 Texts = StrPath | Sequence[str] | Sequence[bytes]
 
@@ -53,15 +52,10 @@ class DataReport(DataCheck, Tabular):
         return Table.of_records(self.texts, _COLUMNS)
 
     def __repr__(self) -> str:
-        parts = [format_blocks([table]) for table in self.tabulate()]
-        return "\n".join([*parts, *self._say_if_sound()]).rstrip("\n")
+        return render(self).rstrip("\n")
 
     def _repr_html_(self) -> str:
-        parts = [line for table in self.tabulate() for line in layout_table(table, "html")]
-        return "".join([*parts, *(f"<p>{escape(text)}</p>" for text in self._say_if_sound())])
-
-    def _say_if_sound(self) -> list[str]:
-        return [] if self.signs else [NO_WARNINGS]
+        return render(self, "html")
 
 
 @LEARNING.in_messages()

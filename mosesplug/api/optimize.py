@@ -23,7 +23,8 @@ from mosesplug.learning.optimize import optimize as learn
 from mosesplug.metrics import Metric
 from mosesplug.optimizers.problem import Progress as ReportWork
 from mosesplug.optimizers.problem import no_progress
-from mosesplug.results.report.learning_report import list_result
+from mosesplug.results.render.render import Medium, list_blocks
+from mosesplug.results.report.learning_report import FitReport
 from mosesplug.results.scores.gains import find_gaming, measure_fold_gains, measure_gains
 from mosesplug.settings.algorithm_options import find_idle_options
 from mosesplug.settings.learning import LearningSettings
@@ -243,7 +244,7 @@ def optimize(
     log_warnings(warnings)
     log_lines(
         Message(block, LEARNING) if isinstance(block, str) else block
-        for block in list_result(fit.result, fit.settings, fit.gains)
+        for block in list_blocks(FitReport(fit.result, fit.settings, fit.gains), Medium())
     )
     return replace(fit, warnings=warnings)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from mosesplug.cli.learn.options import WarmUpCommand
 from mosesplug.cli.shared.layouts import TableLayout, current_layout
 from mosesplug.cli.shared.output import print_json
@@ -16,16 +14,16 @@ def warm_up(options: WarmUpCommand) -> None:
     """Compile the inner loops of commands."""
     done = compile_kernels(options.tasks or (), options.algorithms or ALGORITHMS)
     if options.json:
-        print_json([asdict(each) for each in done])
+        print_json(done)
         return
     if current_layout() is not TableLayout.TEXT:
-        rows = [(each.task, str(each.kernels), f"{each.seconds:.1f}") for each in done]
+        rows = [(task.task, str(task.kernels), f"{task.seconds:.1f}") for task in done]
         print_table(("command", "kernels compiled", "seconds"), rows, left=1)
         return
-    for each in done:
+    for task in done:
         what = (
-            f"{each.kernels} kernels compiled"
-            if each.kernels
+            f"{task.kernels} kernels compiled"
+            if task.kernels
             else "all kernels were compiled before"
         )
-        print(f"{each.task}: {what} ({each.seconds:.1f} s)")
+        print(f"{task.task}: {what} ({task.seconds:.1f} s)")

@@ -120,8 +120,9 @@ class BenchmarkResult:
     active: tuple[int, ...] = ()
     refusal: str | None = None
 
-    def as_record(self) -> dict[str, Any]:
-        """Return the values with means and standard deviations (n - 1; None for one seed)."""
+    @property
+    def document(self) -> dict[str, Any]:
+        """The values with means and standard deviations (n - 1; None for one seed)."""
         if self.refusal is not None:
             return {"algorithm": self.algorithm, "refusal": self.refusal}
         record: dict[str, Any] = {"algorithm": self.algorithm}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,8 @@ class Fold:
         solution: the weights that were learned from the other folds.
     """
 
+    JSON_KEYS: ClassVar = "sentences learning held_out"
+
     sentences: int
     learning: float
     held_out: float
@@ -59,6 +61,8 @@ class CrossValidation:
         held_out: score of all sentences together, each decided with weights that were learned
             without its fold.
     """
+
+    JSON_KEYS: ClassVar = "start held_out gap folds"
 
     folds: tuple[Fold, ...]
     start: float

@@ -6,7 +6,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
@@ -17,8 +17,9 @@ from mosesplug.errors import Message, Spelling, count_noun
 from mosesplug.learning.lists.blocks import find_dense_features
 from mosesplug.learning.lists.merging import load_lists
 from mosesplug.metrics import Metric
-from mosesplug.results.render.record import Count, Shown, tabulate
-from mosesplug.results.render.tables import TextTable
+from mosesplug.results.render.record import Count, Shown, Text, tabulate
+from mosesplug.results.render.render import Medium
+from mosesplug.results.render.tables import Block, TextTable
 from mosesplug.settings.lists import NO_SETTINGS
 from mosesplug.tuning.text_signs.comparison import compare_styles, find_source_signs
 from mosesplug.tuning.text_signs.view import views_of_signatures
@@ -79,6 +80,14 @@ class TextStatistics:
 
 
 @dataclass(frozen=True)
+class NamedWarning:
+    """A sign that something is wrong with data."""
+
+    name: Annotated[str, Shown(label="warning", is_text=True)]
+    message: Text
+
+
+@dataclass(frozen=True)
 class DataCheck:
     """Facts and warnings about data before tuning.
 
@@ -91,25 +100,30 @@ class DataCheck:
     facts: Mapping[str, float]
     signs: tuple[WarningSign, ...]
 
+    JSON_KEYS: ClassVar = "texts facts warnings=named_warnings"
+
     def spell(self, spelling: Spelling) -> Self:
         """Return the same with another spelling of the options that warnings name."""
         signs = (replace(sign, message=Message(sign.message, spelling)) for sign in self.signs)
         return replace(self, signs=tuple(signs))
 
-    def tabulate(self) -> list[TextTable]:
-        """Return the tables of texts, other figures and warnings that have rows."""
+    @property
+    def named_warnings(self) -> list[NamedWarning]:
+        """The signs by name."""
+        return [NamedWarning(sign.name, sign.message) for sign in self.signs]
+
+    def blocks(self, medium: Medium) -> Iterator[Block]:
+        """Yield the tables of texts, other figures and warnings that have rows."""
         facts = [(name, f"{value:.4g}") for name, value in self.facts.items()]
-        signs = [(sign.name, sign.message) for sign in self.signs]
-        tables = [tabulate(TextStatistics, self.texts)]
+        yield tabulate(TextStatistics, self.texts)
         if facts:
-            tables.append(TextTable([("figure", "value"), *facts], left=1))
-        if signs:
-            tables.append(TextTable([("warning", "message"), *signs], left=2))
-        return tables
-
-
-NO_WARNINGS = "no warnings"
-"""The text that replaces an empty table of warnings."""
+            yield from [""] if medium.is_text else []
+            yield TextTable([("figure", "value"), *facts], left=1)
+        if self.signs:
+            yield from [""] if medium.is_text else []
+            yield tabulate(NamedWarning, self.named_warnings)
+        elif medium.layout in ("text", "html"):
+            yield "\nno warnings"
 
 
 @dataclass

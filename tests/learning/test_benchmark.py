@@ -72,12 +72,11 @@ def test_scores_are_those_of_decoding_with_the_weights_of_each_seed() -> None:
     assert outcome.held_out == ()
     assert len(outcome.cpu_seconds) == 3
     assert [said[0] for said in told] == [0, 1, 2, 3]
-    record: Mapping[str, Any] = outcome.as_record()
+    record: Mapping[str, Any] = outcome.document
     assert record["score"]["mean"] == pytest.approx(np.mean(expected))
     assert record["score"]["deviation"] == pytest.approx(np.std(expected, ddof=1))
     assert (
-        measure_optimizer([given], DRAWN.bind(Options()), 1).as_record()["score"]["deviation"]
-        is None
+        measure_optimizer([given], DRAWN.bind(Options()), 1).document["score"]["deviation"] is None
     )
 
 
@@ -98,7 +97,7 @@ def test_held_out_sentences_are_scored_and_not_learned_from() -> None:
 
 def test_a_rejected_task_is_reported() -> None:
     outcome = measure_optimizer([task()], replace(DRAWN, optimize=refuses).bind(Options()), 2)
-    assert outcome.as_record() == {"algorithm": "drawn", "refusal": "not these lists"}
+    assert outcome.document == {"algorithm": "drawn", "refusal": "not these lists"}
 
 
 def test_settings_go_to_the_algorithms_that_have_them() -> None:

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from formats.references import read_references, reference_files
 from mosesplug.api.analysis import analyze_all
 from mosesplug.api.scoring import compare_all
 from mosesplug.cli.inspect.score_options import CompareCommand
-from mosesplug.cli.shared.edits import print_edits
-from mosesplug.cli.shared.layouts import TableLayout, current_layout, output_stream
-from mosesplug.cli.shared.output import check_output, print_json, print_warnings, progress_bar
-from mosesplug.cli.shared.tables import print_blocks
+from mosesplug.cli.shared.output import check_output, print_warnings, progress_bar
+from mosesplug.cli.shared.tables import print_record
 from mosesplug.errors import UsageError
 from mosesplug.learning.lists.outside import make_outside_metrics
-from mosesplug.results.analysis.analysis import SystemAnalysis
-from mosesplug.results.render import analysis_tables
-from mosesplug.results.scores.alignments import EditCounts
+from mosesplug.results.render.analysis_tables import SystemReport
 from mosesplug.results.scores.comparison import (
-    SystemScore,
     count_system_edits,
     parse_systems,
     to_percent,
@@ -85,62 +78,9 @@ def compare(options: CompareCommand) -> None:
     print_warnings(results.warnings)
     if analysis is not None and options.html is not None:
         analysis.write_html(options.html, scores=results)
-    facts = analysis.facts if analysis is not None and options.analysis else None
-    shown = to_percent(results) if options.percent else results
-    edits = []
+    shown = to_percent(results) if options.percent else list(results)
     if options.errors is not None and lines:
         prepared = prepare_metrics(metrics, lines, outside)
-        edits = count_system_edits(systems, prepared, lines, options.errors)
-    if options.json:
-        _print_json(shown, facts, edits)
-        return
-    _print(shown)
-    print_edits(("metric", "system"), edits)
-    if facts is not None:
-        _print_analysis(facts)
-
-
-def _print_json(
-    scores: Sequence[SystemScore],
-    analysis: SystemAnalysis | None,
-    edits: Sequence[tuple[tuple[str, str], EditCounts]],
-) -> None:
-    """Print a list of scores; with an analysis, a document of both."""
-    counts = dict(edits)
-    records = [asdict(score) for score in scores]
-    for record in records:
-        if (known := counts.get((record["metric"], record["system"]))) is not None:
-            record["edits"] = asdict(known)
-    if analysis is None:
-        print_json(records)
-    else:
-        print_json({"scores": records, **analysis_tables.describe_analysis(analysis)})
-
-
-def _print_analysis(analysis: SystemAnalysis) -> None:
-    match current_layout():
-        case TableLayout.MARKDOWN:
-            lines = analysis_tables.format_analysis_markdown(analysis)
-        case TableLayout.LATEX:
-            lines = analysis_tables.format_analysis_latex(analysis)
-        case _:
-            width = max(40, shutil.get_terminal_size().columns)
-            print_blocks(analysis_tables.list_analysis(analysis, width))
-            return
-    for line in lines:
-        print(line, file=output_stream())
-
-
-def _print(scores: Sequence[SystemScore]) -> None:
-    """Print the table, then the signatures."""
-    signatures = dict.fromkeys(score.signature for score in scores)
-    print_blocks([analysis_tables.tabulate_systems(scores)])
-    match current_layout():
-        case TableLayout.MARKDOWN:
-            lines = [f"`{signature}`" for signature in signatures]
-        case TableLayout.LATEX:
-            lines = [f"% {signature}" for signature in signatures]
-        case _:
-            lines = ["", *signatures]
-    stream = output_stream() if current_layout() is TableLayout.LATEX else None
-    print("\n".join(lines), file=stream)
+        shown = count_system_edits(shown, systems, prepared, lines, options.errors)
+    facts = analysis.facts if analysis is not None and options.analysis else None
+    print_record(SystemReport(tuple(shown), facts))

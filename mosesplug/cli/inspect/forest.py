@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +16,9 @@ from mosesplug.cli.inspect.list_options import (
     ForestNbestCommand,
     ForestOracleCommand,
 )
-from mosesplug.cli.shared.output import check_output, open_output, print_json, progress_bar
-from mosesplug.cli.shared.tables import print_blocks
-from mosesplug.errors import UsageError, count_noun
+from mosesplug.cli.shared.output import check_output, open_output, progress_bar
+from mosesplug.cli.shared.tables import print_record
+from mosesplug.errors import UsageError
 from mosesplug.forest.diverse import ORDER
 from mosesplug.forest.oracles.corpus import model_oracles
 from mosesplug.learning.weighted_graphs import (
@@ -31,13 +30,12 @@ from mosesplug.learning.weights import find_graph_weights
 from mosesplug.results.choices.graphs import (
     GraphListSettings,
     GraphOracleMethod,
-    GraphSummary,
+    GraphSummaries,
     find_graph_oracles,
     make_list,
     read_oracle_graphs,
     summarize_graph,
 )
-from mosesplug.results.render.record import tabulate
 from mosesplug.results.views.stored_graphs import read_stored_graphs
 from mosesplug.results.weights.sources import read_weights_of
 from mosesplug.sentence_ids import arrange_lines
@@ -102,17 +100,8 @@ def oracle(options: ForestOracleCommand) -> None:
 def info(options: ForestInfoCommand) -> None:
     """Print sizes and best scores of search graphs."""
     graphs, has_weights = _open_graphs(options)
-    summaries = [summarize_graph(graph, has_weights=has_weights) for graph in graphs]
-    if options.json:
-        print_json([asdict(summary) for summary in summaries])
-        return
-    print_blocks([tabulate(GraphSummary, summaries)])
-    features = dict.fromkeys(name for summary in summaries for name in summary.features)
-    n_nodes = sum(summary.nodes for summary in summaries)
-    n_edges = sum(summary.edges for summary in summaries)
-    sentences, names = count_noun(len(summaries), "sentence"), count_noun(len(features), "feature")
-    print(f"{sentences}, {n_nodes} nodes, {n_edges} edges, {names}:")
-    print(" ".join(features))
+    summaries = (summarize_graph(graph, has_weights=has_weights) for graph in graphs)
+    print_record(GraphSummaries(tuple(summaries)))
 
 
 def _report(what: str, score: float) -> None:

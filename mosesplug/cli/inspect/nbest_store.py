@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -17,13 +16,11 @@ from mosesplug.cli.inspect.store_options import (
     NbestImportCommand,
     NbestVerifyCommand,
 )
-from mosesplug.cli.shared.layouts import TableLayout, current_layout
-from mosesplug.cli.shared.output import print_formats, print_json, progress_bar
+from mosesplug.cli.shared.output import print_formats, progress_bar
 from mosesplug.cli.shared.parameters import parse_iteration
-from mosesplug.cli.shared.tables import print_blocks
+from mosesplug.cli.shared.tables import print_record
 from mosesplug.errors import DataError, UsageError, count_noun
 from mosesplug.learning.lists.outside import find_metric_of
-from mosesplug.results.render.record import tabulate
 from mosesplug.results.views.exporting import (
     export_arrays,
     export_extractor,
@@ -32,7 +29,6 @@ from mosesplug.results.views.exporting import (
 )
 from mosesplug.results.views.importing import find_iterations, import_lists
 from mosesplug.results.views.maintenance import (
-    RecordFault,
     Verification,
     drop_iteration,
     verify_store,
@@ -147,25 +143,12 @@ def verify(options: NbestVerifyCommand) -> None:
     with progress_bar(options.quiet or options.json) as progress:
         for state in verify_store(find_store(options.store)):
             progress(state.done, state.total, "sentences")
-    if options.json:
-        print_json([asdict(fault) for fault in state.faults])
-    elif current_layout() is TableLayout.TEXT:
-        for fault in state.faults:
-            where = "" if fault.sentence is None else f", sentence {fault.sentence}"
-            print(f"iteration {fault.iteration}{where}: {fault.fault}")
-    else:
-        print_blocks([tabulate(RecordFault, state.faults)])
-    iterations = count_noun(state.iterations, "iteration")
+    if state.faults or options.json or not options.quiet:
+        print_record(state)
     if state.faults:
         faults = count_noun(len(state.faults), "fault")
+        iterations = count_noun(state.iterations, "iteration")
         raise DataError(f"{faults} in {iterations} of {options.store}")
-    if not (options.quiet or options.json):
-        print(f"{iterations}, {count_noun(state.lists, 'list')}: no fault found")
-        if state.without:
-            print(
-                f"{state.without} of {state.without + state.records} records have no checksum: an "
-                "earlier version wrote them"
-            )
 
 
 def compact(options: NbestCompactCommand) -> None:

@@ -16,14 +16,12 @@ from mosesplug.cli.shared.output import (
     check_output,
     check_two_outputs,
     print_formats,
-    print_json,
     print_warnings,
     progress_bar,
 )
 from mosesplug.cli.shared.parameters import THREADS
-from mosesplug.cli.shared.tables import print_table
-from mosesplug.errors import UsageError, count_noun
-from mosesplug.metrics.error_rates import display_score, explain_shown_scores
+from mosesplug.cli.shared.tables import print_record
+from mosesplug.errors import UsageError
 from mosesplug.results.choices.oracle_lists import (
     ListOracle,
     OracleLists,
@@ -33,12 +31,11 @@ from mosesplug.results.choices.oracle_lists import (
 )
 from mosesplug.results.choices.oracles import (
     METHODS,
-    OracleComparison,
     OracleMethod,
+    OracleReport,
     OracleSettings,
     compare_oracles,
 )
-from mosesplug.results.render.tables import format_score
 from mosesplug.results.weights.sources import read_weights_of
 
 
@@ -81,32 +78,16 @@ def oracle(options: OracleCommand) -> None:
             write_atomic(options.output, b"".join(text + b"\n" for text in texts))
         if options.rows is not None:
             write_atomic(options.rows, _format_rows(opened, longest, best))
-    n_sentences, n_hypotheses = len(ranked.first_rows), opened.lists.n_hyps
-    if options.json:
-        print_json(
-            {
-                "signature": opened.signature,
-                "sentences": n_sentences,
-                "hypotheses": n_hypotheses,
-                "first": comparison.first_best,
-                "settings": {"seed": options.seed, **asdict(settings)},
-                "oracles": [
-                    {
-                        "method": method,
-                        "top": size,
-                        "score": found.score,
-                        "scores": found.scores,
-                        "hypotheses_as_good": int(found.equals.sum()),
-                    }
-                    for (method, size), found in comparison.oracles.items()
-                ],
-            }
+    print_record(
+        OracleReport(
+            opened.signature,
+            len(ranked.first_rows),
+            opened.lists.n_hyps,
+            comparison.first_best,
+            {"seed": options.seed, **asdict(settings)},
+            comparison.list_oracles(),
         )
-        return
-    hypotheses = count_noun(n_hypotheses, "distinct hypothesis")
-    print(f"{count_noun(n_sentences, 'sentence')}, {hypotheses}")
-    print(f"{explain_shown_scores(opened.signature)}\n")
-    _print(comparison, methods, sizes, opened.signature)
+    )
 
 
 def _find_inputs(options: OracleCommand) -> list[Path]:
@@ -160,21 +141,3 @@ def _format_rows(opened: OracleLists, ranked: RankedLists, oracle: ListOracle) -
         rank = row - int(ranked.lists.offsets[sentence]) + 1
         lines.append(f"{opened.name_sentence(sentence)}\t{rank}\t{equals}")
     return "".join(line + "\n" for line in lines).encode("utf-8", "surrogateescape")
-
-
-def _print(
-    comparison: OracleComparison,
-    methods: Sequence[OracleMethod],
-    sizes: Sequence[int | None],
-    signature: str,
-) -> None:
-    def cell(score: float) -> str:
-        return format_score(display_score(signature, score))
-
-    head = ("oracle", *("all" if size is None else f"first {size}" for size in sizes))
-    rows = [("(first best)", *[cell(comparison.first_best)] * len(sizes))]
-    rows += [
-        (method, *(cell(comparison.oracles[method, size].score) for size in sizes))
-        for method in methods
-    ]
-    print_table(head, rows, left=1)

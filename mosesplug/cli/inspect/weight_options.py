@@ -76,7 +76,8 @@ class WeightsDiffCommand:
 
     Numbers are those of the files unless --normalize is given. Weights that differ by one factor
     rank alike and have a cosine of 1. Change is the difference divided by the absolute weight of A.
-    Numbers without names (weights.txt, init.opt) must be in the decoder's order.
+    The last table counts the weights that are not 0 in A, in B and in both (Green et al. 2013,
+    Table 6). Numbers without names (weights.txt, init.opt) must be in the decoder's order.
 
     Example: mosesplug weights diff tuning:1 tuning
     """

@@ -2,106 +2,131 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from textwrap import wrap
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 from mosesplug.cli.learn.options import AlgorithmsCommand
-from mosesplug.cli.shared.layouts import TableLayout, current_layout
-from mosesplug.cli.shared.output import print_json
-from mosesplug.cli.shared.tables import print_table
+from mosesplug.cli.shared.tables import print_record
 from mosesplug.optimizers import Algorithm, algorithm, algorithms
 from mosesplug.optimizers.recommended import RECOMMENDED
+from mosesplug.results.render.record import Shown, Text, tabulate
+from mosesplug.results.render.render import Medium
+from mosesplug.results.render.tables import Block, TextTable
 from mosesplug.settings.algorithm_options import describe_options
 
 _WIDTH = 79
 _ABILITIES = ("graphs", "sparse", "online", "bounds")
 
 
+def _say(is_able: bool) -> str:
+    return "yes" if is_able else "no"
+
+
+_Ability = Annotated[bool, Shown(_say)]
+
+
+@dataclass(frozen=True)
+class AlgorithmFacts:
+    """An algorithm as its list and its page show it.
+
+    Attributes:
+        recommended: when to use it; None if others are better first choices.
+        metrics: the metrics that it can optimize; None for all.
+        settings: its settings, as ``describe_options`` returns them; empty in a list.
+    """
+
+    JSON_KEYS: ClassVar = (
+        "recommended name family summary source graphs sparse online shards bounds metrics "
+        "settings?"
+    )
+
+    recommended: str | None
+    name: Annotated[str, Shown(label="algorithm", is_text=True)]
+    family: Text
+    graphs: _Ability
+    sparse: _Ability
+    online: _Ability
+    bounds: _Ability
+    summary: Text
+    source: Text
+    shards: bool
+    metrics: tuple[str, ...] | None
+    settings: tuple[dict[str, Any], ...] = ()
+
+    @classmethod
+    def of_algorithm(cls, algorithm: Algorithm) -> AlgorithmFacts:
+        """Return the facts of an algorithm, without its settings."""
+        return cls(
+            recommended=RECOMMENDED.get(algorithm.name),
+            name=algorithm.name,
+            family=algorithm.family,
+            graphs=algorithm.graphs,
+            sparse=algorithm.tunes_sparse,
+            online=algorithm.learner is not None,
+            bounds=algorithm.keeps_bounds,
+            summary=algorithm.summary,
+            source=algorithm.source,
+            shards=algorithm.maps_shards or algorithm.learner is not None,
+            metrics=("BLEU",) if algorithm.needs_bleu else None,
+        )
+
+    def blocks(self, _medium: Medium) -> Iterator[Block]:
+        """Yield the explanation of the algorithm."""
+        yield from _page(self)
+
+
+@dataclass(frozen=True)
+class AlgorithmList:
+    """The algorithms; its document is a list of them.
+
+    Attributes:
+        shows_all: whether blocks list more than those that are recommended.
+    """
+
+    document: tuple[AlgorithmFacts, ...]
+    shows_all: bool
+
+    def blocks(self, medium: Medium) -> Iterator[Block]:
+        """Yield a table."""
+        if not self.shows_all:
+            yield TextTable([("algorithm", "when"), *RECOMMENDED.items()], left=1, last=1)
+            yield (
+                f"\nmosesplug algorithms --all lists all {len(self.document)}; mosesplug "
+                "algorithms NAME explains one."
+            )
+        elif medium.is_text:
+            # Extras come last in the registry, but here with their family.
+            families = list(dict.fromkeys(row.family for row in self.document))
+            yield from _table(sorted(self.document, key=lambda row: families.index(row.family)))
+        else:
+            yield tabulate(AlgorithmFacts, self.document)
+
+
 def list_algorithms(options: AlgorithmsCommand) -> None:
     """List the recommended algorithms or all, or explain one and its settings."""
     if options.name is None:
-        known = algorithms()
-        if options.json:
-            print_json([_describe(each) for each in known.values()])
-        elif not options.all:
-            _print_recommended(len(known))
-        elif current_layout() is TableLayout.TEXT:
-            # Extras come last in the registry, but here with their family.
-            families = list(dict.fromkeys(each.family for each in known.values()))
-            rows = sorted(known.values(), key=lambda row: families.index(row.family))
-            print("\n".join(_table(rows)))
-        else:
-            _print_all(known.values())
-        return
-    chosen = algorithm(options.name)
-    if options.json:
-        print_json(_describe(chosen) | {"settings": describe_options(chosen)})
+        facts = tuple(map(AlgorithmFacts.of_algorithm, algorithms().values()))
+        print_record(AlgorithmList(facts, options.all))
     else:
-        print("\n".join(_page(chosen, describe_options(chosen))))
+        chosen = algorithm(options.name)
+        page = AlgorithmFacts.of_algorithm(chosen)
+        print_record(replace(page, settings=tuple(describe_options(chosen))))
 
 
-def _print_recommended(count: int) -> None:
-    print_table(("algorithm", "when"), list(RECOMMENDED.items()), left=1, last=1)
-    print(
-        f"\nmosesplug algorithms --all lists all {count}; mosesplug algorithms NAME explains one."
-    )
-
-
-def _print_all(algorithms: Iterable[Algorithm]) -> None:
-    """Print the abilities of all algorithms as a table with a row for each."""
-    rows = [
-        (
-            each.name,
-            each.family,
-            *("yes" if able else "no" for able in _list_abilities(each)),
-            each.summary,
-            each.source,
-        )
-        for each in algorithms
-    ]
-    head = ("algorithm", "family", *_ABILITIES, "summary", "source")
-    print_table(head, rows, left=2, last=2)
-
-
-def _list_abilities(algorithm: Algorithm) -> tuple[bool, ...]:
-    """Return whether an algorithm has each of ``_ABILITIES``."""
-    return (
-        algorithm.graphs,
-        algorithm.tunes_sparse,
-        algorithm.learner is not None,
-        algorithm.keeps_bounds,
-    )
-
-
-def _describe(algorithm: Algorithm) -> dict[str, Any]:
-    return {
-        "recommended": RECOMMENDED.get(algorithm.name),
-        "name": algorithm.name,
-        "family": algorithm.family,
-        "summary": algorithm.summary,
-        "source": algorithm.source,
-        "graphs": algorithm.graphs,
-        "sparse": algorithm.tunes_sparse,
-        "online": algorithm.learner is not None,
-        "shards": algorithm.maps_shards or algorithm.learner is not None,
-        "bounds": algorithm.keeps_bounds,
-        "metrics": ["BLEU"] if algorithm.needs_bleu else None,
-    }
-
-
-def _table(algorithms: list[Algorithm]) -> Iterator[str]:
+def _table(algorithms: Sequence[AlgorithmFacts]) -> Iterator[str]:
     """Yield the lines of the table, two for each algorithm."""
-    width = max(len(each.name) for each in algorithms) + 2
+    width = max(len(row.name) for row in algorithms) + 2
     yield f"{'':{width}}  {' '.join(_ABILITIES)}  summary (paper)"
     family = ""
-    for each in algorithms:
-        if each.family != family:
-            family = each.family
+    for row in algorithms:
+        if row.family != family:
+            family = row.family
             yield f"{family[0].upper()}{family[1:]}"
-        marks = " ".join(f"{'yes' if able else '-':6}" for able in _list_abilities(each))
-        head = f"  {each.name:{width - 2}}  {marks}"
-        lines = wrap(f"{each.summary} ({each.source})", _WIDTH - len(head) - 2)
+        marks = " ".join(f"{'yes' if getattr(row, name) else '-':6}" for name in _ABILITIES)
+        head = f"  {row.name:{width - 2}}  {marks}"
+        lines = wrap(f"{row.summary} ({row.source})", _WIDTH - len(head) - 2)
         for line in lines:
             yield f"{head}  {line}"
             head = " " * len(head)
@@ -109,27 +134,27 @@ def _table(algorithms: list[Algorithm]) -> Iterator[str]:
     yield "mosesplug algorithms NAME explains one and lists its settings."
 
 
-def _page(algorithm: Algorithm, settings: list[dict[str, Any]]) -> Iterator[str]:
+def _page(algorithm: AlgorithmFacts) -> Iterator[str]:
     """Yield the explanation of one algorithm."""
     sources = ["n-best lists"]
     if algorithm.graphs:
         sources.append("search graphs")
-    if algorithm.learner is not None:
+    if algorithm.online:
         sources.append("decoded mini-batches (--online)")
-    features = "dense and sparse" if algorithm.tunes_sparse else "dense"
-    metrics = "BLEU only" if algorithm.needs_bleu else "any metric"
+    features = "dense and sparse" if algorithm.sparse else "dense"
+    metrics = "BLEU only" if algorithm.metrics else "any metric"
     yield f"{algorithm.name}: {algorithm.summary}"
     yield ""
     yield f"Source:       {algorithm.source}"
     yield f"Family:       {algorithm.family}"
     yield f"Learns from:  {', '.join(sources)}"
-    bounds = "" if algorithm.keeps_bounds else "; cannot keep bounds"
-    if algorithm.maps_shards or algorithm.learner is not None:
+    bounds = "" if algorithm.bounds else "; cannot keep bounds"
+    if algorithm.shards:
         yield "In parallel:  --shards"
     yield f"Tunes:        {features} features, by {metrics}{bounds}"
     yield ""
     yield "Settings, given as --option NAME=VALUE:"
-    for setting in settings:
+    for setting in algorithm.settings:
         head, default = f"  {setting['name']}  {_kind(setting)}", f"[{_spell(setting['default'])}]"
         if setting["tune_default"] != setting["default"]:
             default = f"{default[:-1]}; of tune: {_spell(setting['tune_default'])}]"
@@ -151,7 +176,7 @@ def _page(algorithm: Algorithm, settings: list[dict[str, Any]]) -> Iterator[str]
             subsequent_indent=" " * 6,
             break_on_hyphens=False,
         )
-    example = settings[0]
+    example = algorithm.settings[0]
     yield ""
     yield f"Example: mosesplug optimize --from tuning --algorithm {algorithm.name} \\"
     yield f"    --option {example['name']}={_spell(example['default'])} -o tuned"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from formats.pipes import copy_pipes
 from mosesplug.cli.learn.options import BenchOptimizersCommand
 from mosesplug.cli.shared.layouts import TableLayout, current_layout
-from mosesplug.cli.shared.output import print_formats, print_json, progress_bar
-from mosesplug.cli.shared.tables import print_table
+from mosesplug.cli.shared.output import print_formats, progress_bar
+from mosesplug.cli.shared.tables import print_record, print_table
 from mosesplug.errors import UsageError
 from mosesplug.learning.benchmark import (
     BenchmarkResult,
@@ -29,6 +30,31 @@ from mosesplug.settings.learning import make_learning_settings
 
 _WIDTH = 15
 """Width of a number in a plain table."""
+
+
+@dataclass(frozen=True)
+class StartScores:
+    """The scores of the starting weights."""
+
+    score: float
+    held_out: float | None
+
+
+@dataclass(frozen=True)
+class BenchmarkReport:
+    """The measurements of several algorithms on the same hypotheses.
+
+    Attributes:
+        seeds: number of seeds of each.
+    """
+
+    signature: str
+    sentences: int
+    held_out_sentences: int
+    hypotheses: int
+    seeds: int
+    start: StartScores
+    algorithms: tuple[BenchmarkResult, ...]
 
 
 def bench_optimizers(options: BenchOptimizersCommand) -> None:
@@ -54,10 +80,10 @@ def bench_optimizers(options: BenchOptimizersCommand) -> None:
         path.stat()
     lists = copy_pipes(settings.nbest)
     print_formats(lists, settings.lists, quiet=is_quiet)
-    found = GivenData(lists=lists)
+    given = GivenData(lists=lists)
     with progress_bar(is_quiet) as progress:
-        data = read_data(settings, progress, found)
-        earlier = read_earlier(settings, progress, found) if options.in_turn else []
+        data = read_data(settings, progress, given)
+        earlier = read_earlier(settings, progress, given) if options.in_turn else []
     tasks = make_tasks(
         data,
         earlier,
@@ -78,17 +104,16 @@ def bench_optimizers(options: BenchOptimizersCommand) -> None:
             table.add(results[-1])
     table.end()
     if options.json:
-        score, held_out_score = score_tasks(tasks)
-        print_json(
-            {
-                "signature": data.signature,
-                "sentences": len(data.sentences),
-                "held_out_sentences": sum(task.n_held_out for task in tasks),
-                "hypotheses": data.problem.tuning_set.n_hyps,
-                "seeds": options.seeds,
-                "start": {"score": score, "held_out": held_out_score},
-                "algorithms": [result.as_record() for result in results],
-            }
+        print_record(
+            BenchmarkReport(
+                data.signature,
+                len(data.sentences),
+                sum(task.n_held_out for task in tasks),
+                data.problem.tuning_set.n_hyps,
+                options.seeds,
+                StartScores(*score_tasks(tasks)),
+                tuple(results),
+            )
         )
 
 
@@ -122,7 +147,7 @@ class _Table:
         """Print the head and the scores of the starting weights."""
         self._add(["algorithm", "score", *(["held out"] * self._has_held_out), "CPU s", "active"])
         scores = [score] if held_out is None else [score, held_out]
-        self._add(["(start)", *(_format_score(self._signature, each) for each in scores), "", ""])
+        self._add(["(start)", *(_format_score(self._signature, value) for value in scores), "", ""])
 
     def add(self, result: BenchmarkResult) -> None:
         """Print the scores of an algorithm."""
@@ -146,7 +171,7 @@ def _cells(result: BenchmarkResult, signature: str, held_out: bool) -> list[str]
     """Return a row of the table: two cells if the algorithm rejected the lists."""
     if result.refusal is not None:
         return [result.algorithm, f"refused: {result.refusal}"]
-    record: dict[str, Any] = result.as_record()
+    record: dict[str, Any] = result.document
     cells = [result.algorithm, _format_mean(signature, record["score"])]
     if held_out:
         cells.append(_format_mean(signature, record["held_out"]))

@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from mosesplug.cli.learn.options import CacheCommand
-from mosesplug.cli.shared.output import print_json
-from mosesplug.cli.shared.tables import print_table
-from mosesplug.user_cache import clear_cache, list_cache
+from mosesplug.cli.shared.tables import print_record
+from mosesplug.results.render.render import Medium
+from mosesplug.results.render.tables import Block, TextTable
+from mosesplug.user_cache import CacheContents, clear_cache, list_cache
+
+
+@dataclass(frozen=True)
+class CacheReport:
+    """The cached files by kind; its document is a list of these."""
+
+    document: Sequence[CacheContents]
+
+    def blocks(self, _medium: Medium) -> Iterator[Block]:
+        """Yield a table, or that nothing is kept."""
+        if not self.document:
+            yield "nothing is kept: MOSESPLUG_CACHE_DIR is empty, or there is no home directory"
+            return
+        rows = [
+            (
+                contents.kind,
+                str(contents.n_files),
+                f"{contents.n_bytes / 1e6:.1f} MB",
+                f"{contents.limit / 1e6:.0f} MB",
+                str(contents.directory),
+            )
+            for contents in self.document
+        ]
+        yield TextTable([("kind", "files", "size", "at most", "directory"), *rows], left=1, last=1)
 
 
 def cache(options: CacheCommand) -> None:
     """List or remove files that only save time."""
     if options.clear:
         clear_cache()
-    contents = list_cache()
-    if options.json:
-        print_json(
-            [asdict(content) | {"directory": str(content.directory)} for content in contents]
-        )
-    elif not contents:
-        print("nothing is kept: MOSESPLUG_CACHE_DIR is empty, or there is no home directory")
-    else:
-        rows = [
-            (
-                content.kind,
-                str(content.n_files),
-                f"{content.n_bytes / 1e6:.1f} MB",
-                f"{content.limit / 1e6:.0f} MB",
-                str(content.directory),
-            )
-            for content in contents
-        ]
-        print_table(("kind", "files", "size", "at most", "directory"), rows, left=1, last=1)
+    print_record(CacheReport(list_cache()))

@@ -12,7 +12,6 @@ from formats.pipes import copy_pipes
 from formats.references import reference_files
 from mosesplug.api.fit import find_result_format, format_result
 from mosesplug.api.optimize import check_settings, fit_settings
-from mosesplug.cli.learn.optimize_report import describe_fit, print_report
 from mosesplug.cli.learn.options import OptimizeCommand
 from mosesplug.cli.shared.layouts import TableLayout, current_layout
 from mosesplug.cli.shared.output import (
@@ -20,13 +19,14 @@ from mosesplug.cli.shared.output import (
     check_two_outputs,
     print_bytes,
     print_formats,
-    print_json,
     print_warnings,
     progress_bar,
 )
+from mosesplug.cli.shared.tables import print_record
 from mosesplug.errors import UsageError
 from mosesplug.learning.inputs import GivenData
 from mosesplug.learning.weights import write_weights
+from mosesplug.results.report.learning_report import FitReport
 from mosesplug.settings.learning import make_learning_settings
 
 
@@ -62,10 +62,10 @@ def optimize(options: OptimizeCommand) -> None:
     with progress_bar(quiet) as progress:
         fit = fit_settings(settings, GivenData(lists=lists), progress)
     print_warnings(fit.warnings[len(idle) :])
-    if options.json:
-        print_json(describe_fit(fit, settings))
-    elif not quiet:
-        print_report(fit.result, settings, fit.gains)
+    if options.json or not quiet:
+        # On stderr, so that the weights can be piped.
+        facts = fit.weights, fit.length_exponent, fit.warnings
+        print_record(FitReport(fit.result, settings, fit.gains, *facts), sys.stderr)
     if html is not None:
         fit.write_html(html)
     changes = fit.weights.file.changes
@@ -73,16 +73,16 @@ def optimize(options: OptimizeCommand) -> None:
         path = Path(f"{output}.{name}")
         own = format_result(fit, to, config, path, name)
         write_weights(path, own.text, own.sparse, changes)
-    found = format_result(fit, to, config, output)
-    for note in () if quiet else found.notes:
+    shared = format_result(fit, to, config, output)
+    for note in () if quiet else shared.notes:
         print(note, file=sys.stderr)
-    everything = found.text + (found.sparse or b"")
+    everything = shared.text + (shared.sparse or b"")
     if output is None:
         if not options.json:  # which has them
             print_bytes(everything)
         return
     try:
-        write_weights(output, found.text, found.sparse, changes)
+        write_weights(output, shared.text, shared.sparse, changes)
     except OSError:
         print_bytes(everything)
         raise

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from mosesplug.api.installation import list_plugins
+from mosesplug.api.installation import Plugin, list_plugins
 from mosesplug.cli.learn.options import PluginsCommand
-from mosesplug.cli.shared.output import print_json
-from mosesplug.cli.shared.tables import print_table
+from mosesplug.cli.shared.tables import print_record
+from mosesplug.results.render.render import Medium
+from mosesplug.results.render.tables import Block, TextTable
 
 
-def plugins(options: PluginsCommand) -> None:
-    """List the plug-ins of installed packages."""
-    found = list_plugins()
-    if options.json:
-        print_json([asdict(each) for each in found])
-    elif not found:
-        print("no plug-ins are installed")
-    else:
+@dataclass(frozen=True)
+class PluginList:
+    """The plug-ins of installed packages; its document is a list of them."""
+
+    document: Sequence[Plugin]
+
+    def blocks(self, _medium: Medium) -> Iterator[Block]:
+        """Yield a table, or that there are none."""
+        if not self.document:
+            yield "no plug-ins are installed"
+            return
         rows = [
-            (each.kind, each.name, each.package, each.summary or "cannot be used") for each in found
+            (plugin.kind, plugin.name, plugin.package, plugin.summary or "cannot be used")
+            for plugin in self.document
         ]
-        print_table(("kind", "name", "package", "summary"), rows, left=3, last=1)
+        yield TextTable([("kind", "name", "package", "summary"), *rows], left=3, last=1)
+
+
+def plugins(_options: PluginsCommand) -> None:
+    """List the plug-ins of installed packages."""
+    print_record(PluginList(list_plugins()))

@@ -6,6 +6,7 @@ A script or a scheduler runs the decoder.
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,22 @@ from mosesplug.cli.run.options import AskCommand, TellCommand
 from mosesplug.cli.run.progress import Reporter
 from mosesplug.cli.shared.output import print_json
 from mosesplug.errors import UsageError
+
+
+@dataclass(frozen=True)
+class AskedWeights:
+    """What a decoder elsewhere must decode with.
+
+    Attributes:
+        iteration, nbest_size: None if the run is finished.
+        weights: a file of weights, at the end that of the result.
+        finished: why the run ended; None if it has not.
+    """
+
+    iteration: int | None
+    weights: str
+    nbest_size: int | None
+    finished: str | None
 
 
 def ask(options: AskCommand) -> None:
@@ -26,14 +43,8 @@ def ask(options: AskCommand) -> None:
         request = tuner.ask()
         path = tuner.result_path if request is None else request.weights_path
     if options.as_json:
-        print_json(
-            {
-                "iteration": None if request is None else request.iteration,
-                "weights": str(path),
-                "nbest_size": None if request is None else request.nbest_size,
-                "finished": tuner.reason or None,
-            }
-        )
+        number, size = (None, None) if request is None else (request.iteration, request.nbest_size)
+        print_json(AskedWeights(number, str(path), size, tuner.reason or None))
     elif request is not None:
         print(path)
     elif not options.quiet:

@@ -140,8 +140,9 @@ class TableOptions:
             layout, values[self.of_lists] = TableLayout(values[self.of_lists]), None
         if values[self.json] and layout not in (None, TableLayout.JSON):
             raise UsageError(f"--json and {self.option} {layout} exclude each other")
-        if layout is TableLayout.JSON:
-            values[self.json] = True
+        if values[self.json]:
+            layout = TableLayout.JSON
+        values[self.json] = layout is TableLayout.JSON
         return _printing(layout or TableLayout.TEXT)
 
 

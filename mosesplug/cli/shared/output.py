@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import sys
 import threading
@@ -18,7 +16,8 @@ from mosesplug.cli.shared.compiling import COMPILING_ONCE, watch_compiling
 from mosesplug.cli.shared.layouts import TableLayout, current_layout, output_stream
 from mosesplug.cli.shared.streams import control_stream
 from mosesplug.errors import Message, UsageError, spell_option
-from mosesplug.escapes import escape_controls, escape_json, mark_invalid_utf8
+from mosesplug.escapes import escape_controls
+from mosesplug.results.render.render import render_json
 from mosesplug.settings.lists import ListSettings
 
 
@@ -73,24 +72,9 @@ def print_warnings(warnings: Iterable[str]) -> None:
         print(f"warning: {Message(warning, spell_option)}", file=sys.stderr)
 
 
-def print_json(document: Any) -> None:
-    """Print a JSON document in UTF-8.
-
-    NaN and infinity become null. Bytes of names that are not valid UTF-8 are replaced. Control
-    characters in strings are escapes.
-    """
-    text = json.dumps(_replace_nonfinite(document), ensure_ascii=False, indent=1, allow_nan=False)
-    print_bytes(escape_json(mark_invalid_utf8(text + "\n")).encode())
-
-
-def _replace_nonfinite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _replace_nonfinite(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_replace_nonfinite(each) for each in value]
-    return value
+def print_json(record: Any) -> None:
+    """Print a record as a JSON document in UTF-8."""
+    print_bytes(render_json(record).encode())
 
 
 def write_output(path: Path | None, data: bytes) -> None:

@@ -2,17 +2,41 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from mosesplug.cli.shared.layouts import TableLayout, begin_table, current_layout, output_stream
+from mosesplug.cli.shared.output import is_terminal, print_json
 from mosesplug.cli.shared.streams import control_stream
 from mosesplug.escapes import escape_controls
-from mosesplug.results.render.tables import Block, Cell, TextTable, find_text_columns, layout_table
+from mosesplug.results.render.render import Medium, list_blocks
+from mosesplug.results.render.tables import (
+    Block,
+    Cell,
+    TextTable,
+    Verbatim,
+    find_text_columns,
+    layout_table,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
+
+
+def print_record(record: Any, stream: TextIO | None = None) -> None:
+    """Print a record, or a sequence of records, in the layout of the command.
+
+    Args:
+        stream: stdout by default; tables and JSON go there in all layouts but text.
+    """
+    if current_layout() is TableLayout.JSON:
+        print_json(record)
+        return
+    width, encoding = shutil.get_terminal_size().columns, output_stream().encoding or "ascii"
+    medium = Medium(current_layout(), width, is_terminal(), encoding)
+    print_blocks(list_blocks(record, medium), stream)
 
 
 def print_blocks(blocks: Iterable[Block], stream: TextIO | None = None) -> None:
@@ -26,7 +50,7 @@ def print_blocks(blocks: Iterable[Block], stream: TextIO | None = None) -> None:
     """
     for block in blocks:
         if isinstance(block, str):
-            print(block, file=stream)
+            print(block, file=output_stream() if isinstance(block, Verbatim) else stream)
         elif current_layout() in (TableLayout.TEXT, TableLayout.JSON):
             _print_text(block, stream or output_stream())
         else:

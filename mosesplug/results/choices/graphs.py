@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from formats.nbest.block import NBestList
-from mosesplug.errors import DataError
+from mosesplug.errors import DataError, count_noun
 from mosesplug.forest.diverse import ORDER, choose_diverse, find_diverse
 from mosesplug.forest.inside_outside import log_count
 from mosesplug.forest.k_best import Derivations, k_best
@@ -27,7 +27,9 @@ from mosesplug.forest.viterbi import viterbi
 from mosesplug.learning.weighted_graphs import WeightedGraph
 from mosesplug.optimizers import Progress
 from mosesplug.optimizers.problem import no_progress
-from mosesplug.results.render.record import Count, Shown, format_power_of_ten
+from mosesplug.results.render.record import Count, Shown, format_power_of_ten, tabulate
+from mosesplug.results.render.render import Medium
+from mosesplug.results.render.tables import Block
 
 GraphOracleMethod = Literal["greedy", "sentence", "linear"]
 
@@ -71,6 +73,24 @@ class GraphSummary:
     log_derivations: Annotated[float, Shown(format_power_of_ten, "derivations")]
     best_score: Annotated[float | None, Shown(".6g", "best score", "-")]
     features: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class GraphSummaries:
+    """The sizes of several search graphs; the document is a list of them."""
+
+    document: tuple[GraphSummary, ...]
+
+    def blocks(self, _medium: Medium) -> Iterator[Block]:
+        """Yield a table, the sums, and the names of the features."""
+        graphs = self.document
+        yield tabulate(GraphSummary, graphs)
+        features = dict.fromkeys(name for graph in graphs for name in graph.features)
+        sentences = count_noun(len(graphs), "sentence")
+        n_nodes, n_edges = sum(g.nodes for g in graphs), sum(g.edges for g in graphs)
+        names = count_noun(len(features), "feature")
+        yield f"{sentences}, {n_nodes} nodes, {n_edges} edges, {names}:"
+        yield " ".join(features)
 
 
 def make_list(

@@ -8,21 +8,25 @@ of each sentence in the context of earlier choices (Neubig & Watanabe 2016, sect
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.errors import count_noun
 from mosesplug.metrics import Metric
+from mosesplug.metrics.error_rates import display_score, explain_shown_scores
 from mosesplug.metrics.few_sentences import FewSentences
 from mosesplug.optimizers import Progress
 from mosesplug.optimizers.costs import CostKind, Costs
 from mosesplug.optimizers.oracles import OracleSets, corpus_oracles, sentence_oracles
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.results.choices.oracle_lists import ListOracle, RankedLists
+from mosesplug.results.render.render import Medium
+from mosesplug.results.render.tables import Block, TextTable, format_score
 from mosesplug.tuning_set import TuningSet
 
 OracleMethod = Literal["sentence", "greedy", "batch", "pseudo-corpus", "background"]
@@ -60,6 +64,67 @@ class OracleComparison:
     first_best: float
     longest: RankedLists
     best: ListOracle
+
+    def list_oracles(self) -> tuple[FoundOracle, ...]:
+        """Return the oracles as a report shows them."""
+        return tuple(
+            FoundOracle(method, size, oracle.score, oracle.scores, int(oracle.equals.sum()))
+            for (method, size), oracle in self.oracles.items()
+        )
+
+
+@dataclass(frozen=True)
+class FoundOracle:
+    """The oracle that one method finds in the first hypotheses of each list.
+
+    Attributes:
+        top: hypotheses of each list; None for whole lists.
+        score: its corpus score.
+        scores: those of all searches, of which it is the best.
+        hypotheses_as_good: hypotheses that no other of their sentence is better than.
+    """
+
+    method: OracleMethod
+    top: int | None
+    score: float
+    scores: tuple[float, ...]
+    hypotheses_as_good: int
+
+
+@dataclass(frozen=True)
+class OracleReport:
+    """The scores of oracles by several methods.
+
+    Scores are those of the metric, larger is better; blocks show error rates as rates.
+
+    Attributes:
+        first: corpus score of the first hypothesis of each list.
+        settings: settings of all methods, and their seed.
+    """
+
+    JSON_KEYS: ClassVar = "signature sentences hypotheses first settings oracles"
+
+    signature: str
+    sentences: int
+    hypotheses: int
+    first: float
+    settings: Mapping[str, Any]
+    oracles: tuple[FoundOracle, ...]
+
+    def blocks(self, _medium: Medium) -> Iterator[Block]:
+        """Yield the size of the lists, the metric, and a table of methods and sizes."""
+        hypotheses = count_noun(self.hypotheses, "distinct hypothesis")
+        yield f"{count_noun(self.sentences, 'sentence')}, {hypotheses}"
+        yield f"{explain_shown_scores(self.signature)}\n"
+        sizes = list(dict.fromkeys(oracle.top for oracle in self.oracles))
+        rows = {"(first best)": [self._format(self.first)] * len(sizes)}
+        for oracle in self.oracles:
+            rows.setdefault(oracle.method, []).append(self._format(oracle.score))
+        head = ("oracle", *("all" if size is None else f"first {size}" for size in sizes))
+        yield TextTable([head, *((name, *cells) for name, cells in rows.items())], left=1)
+
+    def _format(self, score: float) -> str:
+        return format_score(display_score(self.signature, score))
 
 
 def compare_oracles(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 from textwrap import wrap
 from typing import Any
@@ -15,15 +15,18 @@ from mosesplug.results.analysis.ngrams import NgramDifference
 from mosesplug.results.analysis.sentences import BucketKind
 from mosesplug.results.analysis.words import WordAccuracy
 from mosesplug.results.render.record import format_count, tabulate
+from mosesplug.results.render.render import Medium
 from mosesplug.results.render.tables import (
     Block,
     TextTable,
+    Verbatim,
     escape_latex,
     escape_markdown,
     format_latex,
     format_markdown,
     format_ratio,
 )
+from mosesplug.results.scores.alignments import list_edits
 from mosesplug.results.scores.comparison import SystemScore
 from mosesplug.results.views.texts import decode_text
 
@@ -46,6 +49,42 @@ _SENTENCES: dict[BucketKind, tuple[str, str]] = {
     "score": ("Sentences by {metric}", "score"),
 }
 """Title and first column of each kind of buckets."""
+
+
+@dataclass(frozen=True)
+class SystemReport:
+    """The scores of systems, and how they differ.
+
+    Attributes:
+        analysis: None for the scores alone.
+    """
+
+    scores: tuple[SystemScore, ...]
+    analysis: SystemAnalysis | None = None
+
+    @property
+    def document(self) -> Any:
+        """A list of scores; with an analysis, an object of both."""
+        if self.analysis is None:
+            return self.scores
+        kinds = ("words", "sentences", "ngrams", "examples")
+        return {"scores": self.scores} | {kind: getattr(self.analysis, kind) for kind in kinds}
+
+    def blocks(self, medium: Medium) -> Iterator[Block]:
+        """Yield a table of scores, the signatures, edits if there are any, and the analysis."""
+        signatures = dict.fromkeys(score.signature for score in self.scores)
+        yield tabulate_systems(self.scores)
+        match medium.layout:
+            case "markdown":
+                yield from (f"`{signature}`" for signature in signatures)
+            case "latex":
+                yield from (Verbatim(f"% {signature}") for signature in signatures)
+            case _:
+                yield from ["", *signatures]
+        edits = [((score.metric, score.system), score.edits) for score in self.scores]
+        yield from list_edits(("metric", "system"), edits, medium)
+        if self.analysis is not None:
+            yield from _list_analysis(self.analysis, medium)
 
 
 def tabulate_systems(scores: Sequence[SystemScore]) -> TextTable:
@@ -151,24 +190,6 @@ def list_texts(example: Example) -> Iterator[tuple[str, bytes, bool]]:
     yield example.system, example.system_text, True
 
 
-def describe_analysis(analysis: SystemAnalysis) -> dict[str, Any]:
-    """Return the records of an analysis as JSON has them."""
-    kinds = ("words", "sentences", "ngrams", "examples")
-    return {
-        kind: [
-            {key: _decode(value) for key, value in asdict(record).items()}
-            for record in getattr(analysis, kind)
-        ]
-        for kind in kinds
-    }
-
-
-def _decode(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_decode(part) for part in value]
-    return decode_text(value) if isinstance(value, bytes) else value
-
-
 def _list_tables(analysis: SystemAnalysis) -> Iterator[TextTable]:
     tables = [tabulate_words(analysis), *(tabulate_sentences(analysis, kind) for kind in KINDS)]
     # Without references there are only sentence scores.
@@ -176,8 +197,14 @@ def _list_tables(analysis: SystemAnalysis) -> Iterator[TextTable]:
     yield from tabulate_ngrams(analysis)
 
 
-def list_analysis(analysis: SystemAnalysis, width: int) -> Iterator[Block]:
-    """Yield tables and examples in lines of a width."""
+def _list_analysis(analysis: SystemAnalysis, medium: Medium) -> Iterator[Block]:
+    """Yield tables and examples."""
+    if medium.layout in ("markdown", "latex"):
+        is_markdown = medium.layout == "markdown"
+        list_lines = _format_markdown_analysis if is_markdown else _format_latex_analysis
+        yield from map(Verbatim, list_lines(analysis))
+        return
+    width = max(40, medium.width)
 
     def head(title: str, note: str) -> list[str]:
         return [f"\n{title}", *wrap(note, width, break_on_hyphens=False), ""]
@@ -205,7 +232,7 @@ def _format_example(example: Example, width: int) -> str:
     return "\n".join(lines)
 
 
-def format_analysis_markdown(analysis: SystemAnalysis) -> Iterator[str]:
+def _format_markdown_analysis(analysis: SystemAnalysis) -> Iterator[str]:
     """Yield the lines of tables and examples as Markdown."""
     for table in _list_tables(analysis):
         yield from _space(f"### {escape_markdown(table.title)}", escape_markdown(table.note))
@@ -220,7 +247,7 @@ def format_analysis_markdown(analysis: SystemAnalysis) -> Iterator[str]:
             yield ""
 
 
-def format_analysis_latex(analysis: SystemAnalysis) -> Iterator[str]:
+def _format_latex_analysis(analysis: SystemAnalysis) -> Iterator[str]:
     """Yield the lines of tables and examples as LaTeX."""
     for table in _list_tables(analysis):
         title = rf"\paragraph{{{escape_latex(table.title)}}}"

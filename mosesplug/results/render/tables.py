@@ -81,6 +81,12 @@ Block = str | TextTable
 """A part of a printed report: a line, or a table."""
 
 
+class Verbatim(str):
+    """A line in the syntax of a layout, which goes where its tables go."""
+
+    __slots__ = ()
+
+
 def format_blocks(blocks: Iterable[Block]) -> str:
     """Return a report as lines of text."""
     lines: list[str] = []
@@ -90,6 +96,11 @@ def format_blocks(blocks: Iterable[Block]) -> str:
         else:
             lines += layout_table(block, "text")
     return "".join(f"{line}\n" for line in lines)
+
+
+def list_more(count: int, top: int) -> list[str]:
+    """Return a line on rows that are not shown; none if all are, or ``top`` is 0."""
+    return [f"({count - top} more: --top 0 shows all)"] if 0 < top < count else []
 
 
 def format_score(value: float | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,11 @@ class IterationFacts:
         seconds_decoding, seconds_optimizing: wall times.
         weights: dense weights that it was decoded with, divided by their L1 norm.
     """
+
+    JSON_KEYS: ClassVar = (
+        "number sentences hypotheses new_hypotheses graphs stored_bytes change score oracle optimum"
+        " date"
+    )
 
     number: Annotated[int, Shown(label="iteration")]
     sentences: Count

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mosesplug.errors import Message
 from mosesplug.metrics.error_rates import display_score, explain_shown_scores, is_error_rate
+from mosesplug.results.render.render import Medium
 from mosesplug.results.render.tables import Block, TextTable, format_score, tabulate_spreads
 from mosesplug.results.report.gains import list_gain
 from mosesplug.settings.learning import LearningSettings
@@ -26,35 +28,83 @@ _HOW_TO_ESTIMATE = Message(
 )
 
 
-def list_result(
-    result: OptimizeResult, settings: LearningSettings, gains: Sequence[Gain] = ()
-) -> list[Block]:
-    """Return the scores of a result, and what it has gained by each metric."""
-    learned, signature = result.learning, result.data.signature
-    lines: list[Block] = [result.data.description, *result.notes]
-    if learned.validation is not None:
-        lines += ["", *_folds(learned.validation, learned, signature), ""]
-    if settings.runs:
-        lines += ["", *_runs(learned, settings, signature), ""]
-    for gain in gains:
-        lines += [*([""] if lines[-1] else []), *list_gain(gain)]
-    if gains:
-        lines.append("")
-    lines += _scores(learned, signature)
-    if domains := result.score_domains():
-        lines += ["", *_domains(domains, signature), ""]
-    if settings.length_range is not None:
-        found = settings.length_range.at(learned.solution.length_exponent)
-        by = "" if settings.length_by == WORDS else f" {{--length-by}} {settings.length_by}"
-        lines.append(Message(f"length exponent: rerank {{--length-exponent}} {found}{by}"))
-    lines.append(explain_shown_scores(signature))
-    lines.append(
-        f"loading {result.seconds_loading:.2f} s, optimizing {result.seconds_learning:.2f} s"
-        f" ({result.cpu_seconds:.2f} s of CPU)"
-    )
-    if learned.held_out is None and learned.validation is None:
-        lines.append(_HOW_TO_ESTIMATE)
-    return lines
+@dataclass(frozen=True)
+class FitReport:
+    """What was learned from which data, and how well it scores.
+
+    Attributes:
+        gains: what was gained by each metric.
+        weights: the learned weights by name.
+        length_exponent: the learned exponent of the length; None if scores are not divided.
+        warnings: what to check about the data, the options and the weights.
+    """
+
+    result: OptimizeResult
+    settings: LearningSettings
+    gains: Sequence[Gain] = ()
+    weights: Mapping[str, float] = field(default_factory=dict)
+    length_exponent: float | None = None
+    warnings: Sequence[str] = ()
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The scores of all runs and folds, and the weights."""
+        result, learned = self.result, self.result.learning
+        sentences, away = learned.sentences
+        return {
+            "data": result.data.description,
+            "signature": result.data.signature,
+            "algorithm": self.settings.algorithm,
+            "sentences": {"learned_from": sentences, "held_out": away},
+            "start": {"score": learned.start, "held_out": learned.start_held_out},
+            "result": {"score": learned.solution.score, "held_out": learned.held_out},
+            "weights": self.weights,
+            "length_exponent": self.length_exponent,
+            "notes": result.notes,
+            "warnings": self.warnings,
+            "runs": [
+                {
+                    "seed": run.seed,
+                    "score": run.solution.score,
+                    "held_out": run.held_out,
+                    "is_chosen": run is learned.chosen_run,
+                }
+                for run in learned.runs
+            ],
+            "validation": learned.validation,
+            "gains": self.gains,
+            "domains": result.score_domains(),
+            "seconds": {"loading": result.seconds_loading, "learning": result.seconds_learning},
+        }
+
+    def blocks(self, _medium: Medium) -> list[Block]:
+        """Return the scores of the result, and what it has gained by each metric."""
+        result, settings, gains = self.result, self.settings, self.gains
+        learned, signature = result.learning, result.data.signature
+        lines: list[Block] = [result.data.description, *result.notes]
+        if learned.validation is not None:
+            lines += ["", *_folds(learned.validation, learned, signature), ""]
+        if settings.runs:
+            lines += ["", *_runs(learned, settings, signature), ""]
+        for gain in gains:
+            lines += [*([""] if lines[-1] else []), *list_gain(gain)]
+        if gains:
+            lines.append("")
+        lines += _scores(learned, signature)
+        if domains := result.score_domains():
+            lines += ["", *_domains(domains, signature), ""]
+        if settings.length_range is not None:
+            length = settings.length_range.at(learned.solution.length_exponent)
+            by = "" if settings.length_by == WORDS else f" {{--length-by}} {settings.length_by}"
+            lines.append(Message(f"length exponent: rerank {{--length-exponent}} {length}{by}"))
+        lines.append(explain_shown_scores(signature))
+        lines.append(
+            f"loading {result.seconds_loading:.2f} s, optimizing {result.seconds_learning:.2f} s"
+            f" ({result.cpu_seconds:.2f} s of CPU)"
+        )
+        if learned.held_out is None and learned.validation is None:
+            lines.append(_HOW_TO_ESTIMATE)
+        return lines
 
 
 def _scores(result: LearningResult, signature: str) -> list[Block]:

@@ -7,12 +7,16 @@ insertion, and both to a pair of words.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from mosesplug.errors import count_noun
+from mosesplug.escapes import escape_controls
 from mosesplug.metrics import Metric
 from mosesplug.metrics.word_metric import WordMetric
-from mosesplug.results.render.record import Count
+from mosesplug.results.render.record import Count, tabulate
+from mosesplug.results.render.render import Medium
+from mosesplug.results.render.tables import Block, TextTable
 
 _ALIGNED = ("WER", "MER", "CER")
 """Metrics that count the edits of an alignment of whole sentences."""
@@ -75,17 +79,57 @@ def count_edits(
     sentences: list[AlignedSentence] = []
     for number, words in enumerate(metric.split(hypotheses)):
         options = [_measure(number, align(lines[number], words)) for lines in split]
-        best = min(options, key=lambda each: each.errors / max(len(each.pairs), 1))
+        best = min(options, key=lambda aligned: aligned.errors / max(len(aligned.pairs), 1))
         for one, other in best.pairs:
             kind = "correct" if one == other else "substitutions"
             totals["insertions" if not one else "deletions" if not other else kind] += 1
         sentences.append(best)
-    worst = sorted(sentences, key=lambda each: -each.errors)[:most]
-    return EditCounts(**totals, examples=tuple(each for each in worst if each.errors))
+    worst = sorted(sentences, key=lambda sentence: -sentence.errors)[:most]
+    return EditCounts(**totals, examples=tuple(sentence for sentence in worst if sentence.errors))
 
 
 def _measure(number: int, pairs: tuple[Pair, ...]) -> AlignedSentence:
     return AlignedSentence(number, pairs, sum(one != other for one, other in pairs))
+
+
+def list_edits(
+    head: Sequence[str],
+    edits: Sequence[tuple[Sequence[str], EditCounts | None]],
+    medium: Medium,
+    ids: Sequence[str] = (),
+) -> Iterator[Block]:
+    """Yield a table of edits and, as text, the aligned sentences.
+
+    Args:
+        head: names of the cells that name a row.
+        edits: these cells and the counts of each row; those without counts are left out.
+        ids: the ids of the sentences; empty for their numbers.
+    """
+    known = [(names, counts) for names, counts in edits if counts is not None]
+    if not known:
+        return
+    counted, *rows = tabulate(EditCounts, (counts for _, counts in known)).plain
+    named = [(*names, *row) for (names, _), row in zip(known, rows, strict=True)]
+    yield from [""] if medium.is_text else []
+    yield TextTable([(*head, *counted), *named], left=len(head))
+    for names, counts in known if medium.is_text else ():
+        for example in counts.examples:
+            yield from _list_alignment(" of ".join(names), example, ids)
+
+
+def _list_alignment(title: str, example: AlignedSentence, ids: Sequence[str]) -> Iterator[str]:
+    """Yield a sentence with its reference, word above word."""
+    name = ids[example.sentence] if ids else str(example.sentence)
+    errors = count_noun(example.errors, "error")
+    yield f"\n{escape_controls(title)}, sentence {escape_controls(name)}: {errors}"
+    columns = []
+    for one, other in example.pairs:
+        mark = "" if one == other else "I" if not one else "D" if not other else "S"
+        cells = [escape_controls(word.replace("\n", "_")) or "*" for word in (one, other)]
+        width = max(map(len, cells))
+        columns.append([cell.ljust(width) for cell in (*cells, mark)])
+    for label, row in zip(("REF", "HYP", ""), zip(*columns, strict=True), strict=True):
+        yield f"{label:4}{' '.join(row)}".rstrip()
 
 
 def align(reference: Sequence[str], hypothesis: Sequence[str]) -> tuple[Pair, ...]:
@@ -102,17 +146,17 @@ def align(reference: Sequence[str], hypothesis: Sequence[str]) -> tuple[Pair, ..
         for j, other in enumerate(right):
             row.append(min(before[j + 1] + 1, row[j] + 1, before[j] + (word != other)))
         rows.append(row)
-    found: list[Pair] = []
+    middle: list[Pair] = []
     i, j = len(left), len(right)
     while i or j:
         if i and (not j or rows[i][j] == rows[i - 1][j] + 1):
             i -= 1
-            found.append((left[i], ""))
+            middle.append((left[i], ""))
         elif j and (not i or rows[i][j - 1] + 1 == rows[i - 1][j - 1]):
             j -= 1
-            found.append(("", right[j]))
+            middle.append(("", right[j]))
         else:
             i, j = i - 1, j - 1
-            found.append((left[i], right[j]))
+            middle.append((left[i], right[j]))
     same = [(word, word) for word in reference[:start]]
-    return (*same, *reversed(found), *((word, word) for word in reference[n:]))
+    return (*same, *reversed(middle), *((word, word) for word in reference[n:]))

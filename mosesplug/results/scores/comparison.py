@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,7 +104,14 @@ class SystemScore:
         p_bootstrap: p-value of the paired bootstrap; None if a system has several runs.
         wins: share of bootstrap samples in which the system is better, a tie counting half.
         p_randomization: p-value of approximate randomization.
+        edits: substitutions, deletions and insertions, for error rates of an alignment, if they
+            were counted; of several runs, the first counts.
     """
+
+    JSON_KEYS: ClassVar = (
+        "metric system runs score interval s_sel s_opt difference difference_interval p_bootstrap "
+        "wins p_randomization signature edits?"
+    )
 
     metric: Text
     system: Text
@@ -121,6 +128,7 @@ class SystemScore:
     wins: Share | None
     p_randomization: Annotated[float | None, Shown(".4f", "p(AR)")]
     signature: str
+    edits: EditCounts | None = None
 
 
 def compare_systems(
@@ -181,28 +189,29 @@ def measure_systems(systems: Sequence[System], metric: PreparedMetric) -> list[l
 
 
 def count_system_edits(
+    scores: Iterable[SystemScore],
     systems: Sequence[System],
     metrics: Sequence[PreparedMetric],
     references: Sequence[Sequence[bytes]],
     most: int,
-) -> list[tuple[tuple[str, str], EditCounts]]:
-    """Return the edits of each system by each metric that counts some.
+) -> list[SystemScore]:
+    """Return scores with the edits of each system by each metric that counts some.
 
     Args:
-        systems: the systems; of several runs, the first counts.
+        systems, metrics: those of the scores.
         references: ``[reference][line]``.
-
-    Returns:
-        The counts with the names of metric and system.
+        most: number of aligned sentences.
     """
-    found = []
-    for metric in metrics:
-        for system in systems:
-            texts = read_translation(system.translations[0], metric.references.n_sentences)
-            edits = count_edits(metric.metric, references, texts.lines(), most)
-            if edits is not None:
-                found.append(((metric.metric.name, system.name), edits))
-    return found
+    measured = {metric.references.signature: metric.metric for metric in metrics}
+    texts = {
+        system.name: read_translation(system.translations[0], len(references[0])).lines()
+        for system in systems
+    }
+    counted = []
+    for score in scores:
+        metric, lines = measured[score.signature], texts[score.system]
+        counted.append(replace(score, edits=count_edits(metric, references, lines, most)))
+    return counted
 
 
 def find_system_warnings(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from formats.nbest.block import NBestList
 from formats.nbest.list_format import SentenceIds
 from mosesplug.cores import usable_cores
 from mosesplug.errors import UsageError
+from mosesplug.escapes import escape_controls
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.lists.blocks import names_values, read_list
 from mosesplug.learning.lists.transforming import pair_transformed
@@ -24,8 +25,10 @@ from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.metrics.outside import OutsideMetric, compute_statistics
 from mosesplug.metrics.protocol import needs_texts, score_sentences
 from mosesplug.optimizers.oracles import corpus_oracles
-from mosesplug.results.render.record import Score, Shown, Text
-from mosesplug.results.scores.alignments import EditCounts, count_edits
+from mosesplug.results.render.record import Score, Shown, Text, tabulate
+from mosesplug.results.render.render import Medium
+from mosesplug.results.render.tables import Block, TextTable, format_score
+from mosesplug.results.scores.alignments import EditCounts, count_edits, list_edits
 from mosesplug.results.scores.scores import Translation, read_translation
 from mosesplug.results.scores.significance import bootstrap_interval
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
@@ -82,6 +85,8 @@ class MetricScore:
         ids: the ids of the sentences where n-best lists have texts as ids; else empty.
     """
 
+    JSON_KEYS: ClassVar = "metric score interval? signature edits? sentences? ids?"
+
     metric: Text
     score: Score
     interval: Annotated[tuple[float, float] | None, Shown(".4f", "95 % interval")]
@@ -89,6 +94,42 @@ class MetricScore:
     sentences: tuple[float, ...]
     ids: tuple[str, ...] = ()
     edits: EditCounts | None = None
+
+
+@dataclass(frozen=True)
+class ScoreReport:
+    """Scores of one translation, at least one.
+
+    Attributes:
+        with_sentences: whether to show the scores of sentences.
+    """
+
+    scores: tuple[MetricScore, ...]
+    with_sentences: bool
+
+    @property
+    def document(self) -> list[MetricScore]:
+        """The scores, without those of sentences if these are not wanted."""
+        if self.with_sentences:
+            return [*self.scores]
+        return [replace(score, sentences=(), ids=()) for score in self.scores]
+
+    def blocks(self, medium: Medium) -> Iterator[Block]:
+        """Yield the scores of sentences, those of the corpus, and edits."""
+        first = self.scores[0]
+        if self.with_sentences:
+            ids = first.ids or [str(number) for number in range(len(first.sentences))]
+            columns = (map(format_score, score.sentences) for score in self.scores)
+            rows: list[tuple[str, ...]] = [("sentence", *(score.metric for score in self.scores))]
+            rows += zip(ids, *columns, strict=True)
+            if medium.is_text:  # scripts read it
+                yield from ("\t".join(map(escape_controls, row)) for row in rows)
+                yield ""
+            else:
+                yield TextTable(rows, left=1)
+        yield tabulate(MetricScore, self.scores)
+        edits = [((score.metric,), score.edits) for score in self.scores]
+        yield from list_edits(("metric",), edits, medium, first.ids)
 
 
 def prepare_metrics(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,9 @@ from mosesplug.errors import DataError
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers.problem import Problem, corpus_score
-from mosesplug.results.render.record import Measure, Score, Shown, Text
+from mosesplug.results.render.record import Measure, Score, Shown, Text, tabulate
+from mosesplug.results.render.render import Medium
+from mosesplug.results.render.tables import Block
 from mosesplug.results.views.list_statistics import measure_features
 from mosesplug.results.views.run import StoredRun
 from mosesplug.settings.algorithm_options import make_options
@@ -67,7 +69,13 @@ class Importance:
         learned_score: the best score at weights learned again, with and without features.
         features: the features, the largest influence first.
         untried: number of sparse features that are only part of their group.
+        weights: what the user named the weights by.
+        weights_are: which weights of a run they are.
     """
+
+    JSON_KEYS: ClassVar = (
+        "weights weights_are metric signature score learned_score features untried"
+    )
 
     metric: str
     signature: str
@@ -75,6 +83,23 @@ class Importance:
     learned_score: float
     features: tuple[FeatureImportance, ...]
     untried: int = 0
+    weights: str = ""
+    weights_are: str = ""
+
+    def blocks(self, _medium: Medium) -> Iterator[Block]:
+        """Yield both scores, the features, and what the losses are."""
+        yield (
+            f"{self.metric} of the merged lists: {self.score:.4f} at the weights "
+            f"({self.weights_are}), {self.learned_score:.4f} with dense weights learned again "
+            "(mert)"
+        )
+        yield tabulate(FeatureImportance, self.features)
+        if self.untried:
+            yield f"({self.untried} more sparse features: --top 0 shows all)"
+        yield (
+            f"loss: {self.metric} that is lost without the feature, with the weights of the "
+            "others kept, and with those of the dense ones learned again"
+        )
 
 
 def measure_importance(

@@ -8,9 +8,9 @@ old one leads, except for search errors and hypotheses that the other list does 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +18,18 @@ from numpy.typing import NDArray
 from mosesplug.errors import UsageError
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.metrics.protocol import score_sentences
-from mosesplug.results.render.record import Change, Score, Shown, Text
+from mosesplug.results.render.record import Change, Score, Shown, Text, tabulate
+from mosesplug.results.render.render import Medium
+from mosesplug.results.render.tables import Block
 from mosesplug.results.views.run import StoredRun
-from mosesplug.results.views.texts import decode_text
+from mosesplug.results.views.texts import ParallelText, decode_text
 from mosesplug.store import IterationLists, IterationRecord
 from mosesplug.store.snapshot import Snapshot
 from mosesplug.tuning.workdir.records import read_start
 from mosesplug.tuning_set import SparseRows, TuningSet
+
+_FEATURES = 30
+"""Features in the table."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,8 @@ class SentenceChange:
         was_there: whether B's 1-best was in A's list.
     """
 
+    JSON_KEYS: ClassVar = "* overlap"
+
     sentence: int
     changed: bool
     same_hypothesis: bool
@@ -102,7 +109,13 @@ class IterationDifference:
         features: dense features in the order of the columns, then sparse features whose weight
             changed or that decided anything.
         sentences: the sentences that have a list in both.
+        text: source sentences and references, as far as they are known.
+        top: number of sentences that blocks show, of those that gained and lost most each.
     """
+
+    JSON_KEYS: ClassVar = (
+        "a b metric sentence_metric score_a score_b weights_known features sentences"
+    )
 
     a: int
     b: int
@@ -113,20 +126,112 @@ class IterationDifference:
     weights_known: bool
     features: tuple[FeatureChange, ...]
     sentences: tuple[SentenceChange, ...]
+    text: ParallelText
+    top: int
 
     @property
     def changed(self) -> list[SentenceChange]:
         """The sentences whose 1-best has other words."""
         return [sentence for sentence in self.sentences if sentence.changed]
 
+    def blocks(self, _medium: Medium) -> Iterator[Block]:
+        """Yield what changed overall, the features that decided, and some sentences."""
+        yield from self._list_overview()
+        yield ""
+        yield from self._list_features()
+        ordered = sorted(self.changed, key=lambda sentence: sentence.gain)
+        gained = [sentence for sentence in ordered[::-1] if sentence.gain > 0.0]
+        lost = [sentence for sentence in ordered if sentence.gain < 0.0]
+        for title, sentences in (("gained most", gained), ("lost most", lost)):
+            shown = sentences[: self.top]
+            yield from [f"\n{title}:"] if shown else []
+            for sentence in shown:
+                yield from self._list_change(sentence)
 
-def compare_iterations(run: StoredRun, a: int, b: int) -> IterationDifference:
+    def _list_overview(self) -> Iterator[str]:
+        changed, sentences = self.changed, self.sentences
+        other = sum(not (s.changed or s.same_hypothesis) for s in sentences)
+        yield (
+            f"iteration {self.a} to {self.b}: {self.metric} {self.score_a:.4f} to "
+            f"{self.score_b:.4f} ({self.score_b - self.score_a:+.4f})"
+        )
+        yield (
+            f"{len(sentences)} sentences with lists in both: the 1-best of {len(changed)} has "
+            f"other words, of {other} the same words with other features"
+        )
+        if changed:
+            better = sum(sentence.gain > 0.0 for sentence in changed)
+            worse = sum(sentence.gain < 0.0 for sentence in changed)
+            mean = sum(sentence.gain for sentence in changed) / len(changed)
+            there = sum(sentence.was_there for sentence in changed)
+            yield (
+                f"of these {len(changed)}, {better} are better by {self.sentence_metric}, {worse} "
+                f"worse, mean change {mean:+.4f}; {there} were in the list of iteration {self.a}"
+            )
+        if sentences:
+            overlap = sum(sentence.overlap for sentence in sentences) / len(sentences)
+            shared = sum(sentence.shared for sentence in sentences)
+            yield (
+                f"{shared} hypotheses are in both lists of their sentence: {100 * overlap:.1f}% of "
+                "those in either, on average"
+            )
+        if not self.weights_known:
+            yield "the weights of one of them are not known, and count as 0"
+
+    def _list_features(self) -> Iterator[Block]:
+        """Yield the features, those that decided most first."""
+        a, b, features = self.a, self.b, self.features
+        ordered = sorted(features, key=lambda row: -max(abs(row.lead_a), abs(row.lead_b)))
+        yield (
+            f"features, and what they add to the lead of the new over the old 1-best, summed over "
+            f"{len(self.changed)} sentences:"
+        )
+        labels = {"weight_a": f"weight {a}", "weight_b": f"weight {b}"}
+        labels |= {"lead_a": f"lead at {a}", "lead_b": f"lead at {b}"}
+        columns = "feature weight_a weight_b change values lead_a lead_b"
+        table = tabulate(FeatureChange, ordered[:_FEATURES], columns, labels)
+        leads = sum(row.lead_a for row in features), sum(row.lead_b for row in features)
+        totals = ("all", "", "", "", "", *(f"{lead:+.4f}" for lead in leads))
+        yield replace(table, rows=[*table.rows, totals])
+        if len(ordered) > _FEATURES:
+            yield f"({len(ordered) - _FEATURES} more)"
+
+    def _list_change(self, change: SentenceChange) -> Iterator[str]:
+        number = change.sentence
+        yield (
+            f"sentence {number}: {self.sentence_metric} {change.metric_a:.4f} to "
+            f"{change.metric_b:.4f} ({change.gain:+.4f}), model {change.model_a:.4f} to "
+            f"{change.model_b:.4f}, lead {change.lead_a:+.4f} and {change.lead_b:+.4f}, "
+            f"{change.shared} hypotheses in both lists of {change.hypotheses_a} and "
+            f"{change.hypotheses_b}"
+        )
+        lines = [
+            ("source", self.text.source_sentence(number)),
+            *(("reference", line) for line in self.text.reference_sentences(number)),
+            (str(self.a), change.text_a),
+            (str(self.b), change.text_b),
+        ]
+        yield from (f"  {name:9}  {line}" for name, line in lines if line is not None)
+
+
+def compare_iterations(
+    run: StoredRun,
+    a: int,
+    b: int,
+    text: ParallelText = ParallelText(),  # noqa: B008 - immutable
+    top: int = 0,
+) -> IterationDifference:
     """Compare two iterations, with their lists in memory.
+
+    Args:
+        text, top: see ``IterationDifference``.
 
     Raises:
         UsageError: they are the same.
+        DataError: the text does not belong to the run.
         StoreError: one is not in the store.
     """
+    text.check_length(run.n_sentences)
     if a == b:
         raise UsageError(f"{{--iterations}} {a} {b}: give two different iterations")
     lists = [run.store.iteration_set(number) for number in (a, b)]
@@ -171,6 +276,8 @@ def compare_iterations(run: StoredRun, a: int, b: int) -> IterationDifference:
         weights_known=all(read_start(record).weights.norm > 0.0 for record in records),
         features=_compare_features(run, one, other, changed),
         sentences=tuple(sentences),
+        text=text,
+        top=top,
     )
 
 

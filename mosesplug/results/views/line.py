@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError, UsageError, suggest
+from mosesplug.metrics.error_rates import display_score, is_error_rate
 from mosesplug.metrics.protocol import score_sentences
 from mosesplug.optimizers.problem import Problem
+from mosesplug.results.render.render import Medium
+from mosesplug.results.render.tables import Block, TextTable
 from mosesplug.results.report.data import ErrorSurface
 from mosesplug.results.views.run import StoredRun
 from mosesplug.results.views.texts import decode_text
@@ -24,6 +29,9 @@ from mosesplug.tuning_set import TuningSet
 
 _ITERATIONS = re.compile(r"([0-9]+):([0-9]+)")
 _NARROWEST = 1e-9
+_ROWS = 20
+"""Parts of the range in the table."""
+_BAR = 30
 
 
 @dataclass(frozen=True)
@@ -114,6 +122,132 @@ class ChangedSentence:
     after_score: float
 
 
+@dataclass(frozen=True)
+class LinePoint:
+    """A point of a line, as a position on its axis, with its score."""
+
+    at: float
+    score: float
+
+
+@dataclass(frozen=True)
+class LineInterval:
+    """An interval of positions on the axis, with its score."""
+
+    JSON_KEYS: ClassVar = "from=low to=high score"
+
+    low: float
+    high: float
+    score: float
+
+
+@dataclass(frozen=True)
+class LineMove:
+    """What changes between the start and a position on the axis."""
+
+    at: float
+    sentences: tuple[ChangedSentence, ...]
+
+
+@dataclass(frozen=True)
+class LineReport:
+    """The score along a line, and the sentences that change it.
+
+    Positions are on the axis. Scores are those of the metric, larger is better; blocks show error
+    rates as rates.
+
+    Attributes:
+        start: the score at step 0.
+        best: the best interval of the range.
+        thresholds: where a 1-best changes, inside the range.
+        scores: the score of each interval between them.
+        moved: the sentences that change on the way to a point.
+        sampled: parts of equal width of the range, with the best score of each; in steps from the
+            start.
+        n_examples: the number of changed sentences that blocks show.
+    """
+
+    JSON_KEYS: ClassVar = "line axis start best thresholds scores moved"
+
+    line: str
+    axis: str
+    metric: str
+    signature: str
+    start: LinePoint
+    best: LineInterval
+    thresholds: tuple[float, ...]
+    scores: tuple[float, ...]
+    moved: LineMove
+    sampled: tuple[LineInterval, ...]
+    n_examples: int
+
+    def blocks(self, _medium: Medium) -> Iterator[Block]:
+        """Yield the start, the best interval, a table of the range, and changed sentences."""
+        less = "; less is better" if is_error_rate(self.signature) else ""
+        best, moved = self.best, self.moved
+        yield f"{self.metric} of the merged lists, {self.line}{less}"
+        yield f"start  {self.start.at:.6g}: {self._display(self.start.score):.4f}"
+        yield f"best   {best.low:.6g} to {best.high:.6g}: {self._display(best.score):.4f}\n"
+        yield TextTable([(self.axis, self.metric, ""), *self._list_parts()], last=1)
+        yield f"\n{len(moved.sentences)} sentences change on the way to {moved.at:.6g}"
+        for sentence in moved.sentences[: self.n_examples]:
+            before, after = map(self._display, (sentence.before_score, sentence.after_score))
+            yield f"\n{sentence.sentence}  {before:.4f} -> {after:.4f}"
+            yield f"  - {sentence.before}\n  + {sentence.after}"
+
+    def _display(self, score: float) -> float:
+        return display_score(self.signature, score)
+
+    def _list_parts(self) -> Iterator[tuple[str, str, str]]:
+        """Yield the parts of the range with bars of their scores."""
+        shift, scores = self.start.at, [self._display(part.score) for part in self.sampled]
+        least, span = min(scores), (max(scores) - min(scores)) or 1.0
+        for part, score in zip(self.sampled, scores, strict=True):
+            mark = "  <- start" if part.low <= 0.0 < part.high else ""
+            bar = "#" * round(_BAR * (score - least) / span)
+            ends = f"{part.low + shift:.4f} to {part.high + shift:.4f}"
+            yield ends, f"{score:.4f}", f"{bar}{mark}"
+
+
+def report_line(
+    run: StoredRun,
+    merged: TuningSet,
+    line: LineSurface,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    at: float | None = None,
+    n_examples: int,
+) -> tuple[LineReport, ErrorSurface]:
+    """Return what to show of a line in a range, and its error surface there.
+
+    Args:
+        low, high: ends of the range, positions on the axis; None: around the start.
+        at: where sentences have changed; None: the middle of the best interval.
+
+    Raises:
+        UsageError: ``low`` is not less than ``high``.
+    """
+    first, last = line.find_range(low, high)
+    start, end, best = line.best_interval(first, last)
+    target = 0.5 * (start + end) if at is None else at - line.shift
+    surface, shift = line.surface(first, last), line.shift
+    report = LineReport(
+        line.what,
+        line.axis,
+        run.metric_name,
+        run.signature,
+        LinePoint(shift, line.start),
+        LineInterval(start + shift, end + shift, best),
+        tuple(surface.ends[1:-1].tolist()),
+        tuple(surface.scores.tolist()),
+        LineMove(target + shift, tuple(find_changed_sentences(run, merged, line, target))),
+        tuple(LineInterval(*part) for part in line.sample(first, last, _ROWS)),
+        n_examples,
+    )
+    return report, surface
+
+
 def trace_line(
     run: StoredRun, merged: TuningSet, direction: str, origin: Weights | None = None
 ) -> LineSurface:
@@ -199,13 +333,13 @@ def find_changed_sentences(
     there = merged.first_best(line.origin + step * line.direction)
     scores = score_sentences(run.metric, merged.stats)
     filled = np.flatnonzero(np.diff(merged.offsets) > 0)
-    found = []
+    changed = []
     for place in np.flatnonzero(here != there).tolist():
         sentence = int(filled[place])
         texts = run.store.hypotheses(sentence)
         first = int(merged.offsets[sentence])
         before, after = int(here[place]), int(there[place])
-        found.append(
+        changed.append(
             ChangedSentence(
                 sentence,
                 decode_text(texts[before - first]),
@@ -214,4 +348,4 @@ def find_changed_sentences(
                 float(scores[after]),
             )
         )
-    return sorted(found, key=lambda each: -abs(each.after_score - each.before_score))
+    return sorted(changed, key=lambda sentence: -abs(sentence.after_score - sentence.before_score))

@@ -9,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.errors import count_noun
 from mosesplug.metrics.protocol import score_sentences
-from mosesplug.results.report.data import FeatureFacts, IterationFacts
+from mosesplug.results.render.record import tabulate
+from mosesplug.results.render.render import Medium
+from mosesplug.results.render.tables import Block, TextTable, format_score
+from mosesplug.results.report.data import Coverage, FeatureFacts, IterationFacts
 from mosesplug.results.views.run import StoredRun
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.workdir.records import read_result, read_start
@@ -29,6 +33,84 @@ _SENTENCES = 64
 
 _NO_VARIATION = 1e-9
 """Largest deviation that rounding leaves of a constant."""
+
+
+_SHOWN_IDS = 5
+_FIGURES = "sentences hypotheses new_hypotheses graphs stored_bytes change score oracle optimum"
+
+
+@dataclass(frozen=True)
+class StoreListing:
+    """The iterations of a store.
+
+    Attributes:
+        sentence_ids: the ids of the lists, if they are texts.
+        ids: the same as people see them.
+    """
+
+    JSON_KEYS: ClassVar = "store signature sentence_ids? iterations"
+
+    store: str
+    metric: str
+    signature: str
+    sentence_ids: tuple[str, ...]
+    ids: tuple[str, ...]
+    iterations: tuple[IterationFacts, ...]
+
+    @classmethod
+    def of_run(cls, run: StoredRun, iterations: Iterable[IterationFacts]) -> StoreListing:
+        """Return the listing of a run."""
+        ids = tuple(run.store.sentence_ids)
+        names = tuple(run.name_sentence(number) for number in range(len(ids)))
+        path, metric = str(run.path), run.metric_name
+        return cls(path, metric, run.signature, ids, names, tuple(iterations))
+
+    def blocks(self, _medium: Medium) -> Iterator[Block]:
+        """Yield a table, without columns that are empty or 0, and the first sentence ids."""
+        labels = {"score": self.metric}
+        table = tabulate(IterationFacts, self.iterations, f"number date {_FIGURES}", labels)
+        columns = zip(*table.plain, strict=True)
+        kept = [column for column in columns if any(cell not in ("", "0") for cell in column[1:])]
+        yield TextTable(list(zip(*kept, strict=True)))
+        if self.ids:
+            more = ", ..." if len(self.ids) > _SHOWN_IDS else ""
+            yield f"sentence ids: {', '.join(self.ids[:_SHOWN_IDS])}{more}"
+
+
+@dataclass(frozen=True)
+class StoreStatistics:
+    """Statistics of a store: its features, its lists, and their oracles.
+
+    Attributes:
+        sparse_features: number of sparse features.
+        lists: the lists of the newest iteration; None if they are elsewhere.
+    """
+
+    JSON_KEYS: ClassVar = "features sparse_features distinct_hypotheses lists coverage"
+
+    metric: str
+    features: tuple[FeatureFacts, ...]
+    sparse_features: int
+    distinct_hypotheses: int
+    lists: ListStatistics | None
+    coverage: Coverage
+
+    def blocks(self, _medium: Medium) -> Iterator[Block]:
+        """Yield a table of features, lines on hypotheses and lists, and a table of oracles."""
+        yield tabulate(FeatureFacts, self.features)
+        hypotheses = count_noun(self.distinct_hypotheses, "distinct hypothesis")
+        yield f"\n{hypotheses}, {count_noun(self.sparse_features, 'sparse feature')}"
+        if (lists := self.lists) is not None:
+            yield (
+                f"iteration {lists.iteration}: {lists.sentences} lists of {lists.shortest} to "
+                f"{lists.longest} hypotheses, mean {lists.mean:.1f}; {100 * lists.distinct:.1f}% "
+                f"distinct texts, {100 * lists.diversity:.1f}% distinct bigrams, "
+                f"{lists.words:.1f} words"
+            )
+        yield ""
+        pairs = zip(self.coverage.ranks, self.coverage.scores, strict=True)
+        rows = [(str(rank), format_score(score)) for rank, score in pairs]
+        yield TextTable([("first", f"best {self.metric}"), *rows])
 
 
 def read_batches(run: StoredRun, iterations: int | None = None) -> Iterator[TuningSet]:
@@ -156,6 +238,7 @@ class ListStatistics:
         words: mean length of a hypothesis.
     """
 
+    iteration: int
     sentences: int
     hypotheses: int
     shortest: int
@@ -184,6 +267,7 @@ def measure_lists(run: StoredRun, iteration: int) -> Iterator[ListStatistics]:
             shares.append(len(set(bigrams)) / len(bigrams))
         total = sum(sizes)
         yield ListStatistics(
+            iteration=iteration,
             sentences=len(sizes),
             hypotheses=total,
             shortest=min(sizes),

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mosesplug.errors import DataError
-from mosesplug.results.render.record import Count, Text
+from mosesplug.errors import DataError, count_noun
+from mosesplug.results.render.record import Count, Text, tabulate
+from mosesplug.results.render.render import Medium
+from mosesplug.results.render.tables import Block
 from mosesplug.store import NBestStore
 from mosesplug.tuning.workdir.iteration_files import read_finished_step, write_finished_step
 from mosesplug.tuning.workdir.workspace import Workspace
@@ -45,6 +47,27 @@ class Verification:
     records: int = 0
     without: int = 0
     faults: tuple[RecordFault, ...] = ()
+
+    @property
+    def document(self) -> tuple[RecordFault, ...]:
+        """The faults."""
+        return self.faults
+
+    def blocks(self, medium: Medium) -> Iterator[Block]:
+        """Yield the faults, or that there are none."""
+        if not medium.is_text:
+            yield tabulate(RecordFault, self.faults)
+        for fault in self.faults if medium.is_text else ():
+            where = "" if fault.sentence is None else f", sentence {fault.sentence}"
+            yield f"iteration {fault.iteration}{where}: {fault.fault}"
+        if not self.faults:
+            iterations = count_noun(self.iterations, "iteration")
+            yield f"{iterations}, {count_noun(self.lists, 'list')}: no fault found"
+            if self.without:
+                yield (
+                    f"{self.without} of {self.without + self.records} records have no checksum: an "
+                    "earlier version wrote them"
+                )
 
 
 def verify_store(path: Path) -> Iterator[Verification]:

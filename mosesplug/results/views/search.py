@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, ClassVar, Literal
 
+from mosesplug.results.render.record import Count, Shown, Text
 from mosesplug.results.views.run import StoredRun
 from mosesplug.results.views.texts import ParallelText, decode_text
 
@@ -22,12 +23,16 @@ class SearchHit:
         sentence: the sentence id; None for a feature.
         number: row of the hypothesis, number of the reference or column of the feature; 0 for a
             source sentence.
+        name: the sentence as the lists name it; ``-`` for a feature.
     """
 
-    field: SearchField
+    JSON_KEYS: ClassVar = "field sentence number text"
+
+    name: Annotated[str, Shown(label="sentence", is_text=True)]
+    field: Annotated[SearchField, Shown(is_text=True)]
+    number: Count
+    text: Text
     sentence: int | None
-    number: int
-    text: str
 
 
 def search_run(
@@ -47,7 +52,7 @@ def search_run(
     if "feature" in fields:
         for column, name in enumerate(run.space.names or run.names):
             if pattern.search(name.encode("utf-8", "surrogateescape")):
-                yield SearchHit("feature", None, column, name)
+                yield SearchHit("-", "feature", column, name, None)
     for sentence in range(run.n_sentences):
         texts: dict[SearchField, Sequence[bytes]] = {
             "source": text.source[sentence : sentence + 1],
@@ -61,4 +66,5 @@ def search_run(
                 continue
             for number, string in enumerate(strings):
                 if pattern.search(string):
-                    yield SearchHit(field, sentence, number, decode_text(string))
+                    name, shown = run.name_sentence(sentence), decode_text(string)
+                    yield SearchHit(name, field, number, shown, sentence)

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics.protocol import score_sentences
-from mosesplug.results.render.record import Count, Score, Shown, Text
+from mosesplug.results.render.record import Count, Score, Shown, Text, tabulate
+from mosesplug.results.render.render import Medium
+from mosesplug.results.render.tables import Block, Cell, TextTable
 from mosesplug.results.views.run import StoredRun
 from mosesplug.results.views.texts import ParallelText, decode_text
 from mosesplug.tuning.weights import Weights
@@ -25,6 +27,9 @@ from mosesplug.tuning_set import SparseRows
 SortKey = Literal["model", "metric"]
 
 _ORDER = 4
+_BAR = 12
+_COLORS = ("red", "yellow", "cyan", "green", "bold green")
+"""Colors of words by the length of the longest matching n-gram that they are in."""
 
 
 def _format_matches(matches: tuple[tuple[int, int], ...]) -> str:
@@ -66,7 +71,12 @@ class SentenceHypotheses:
         source: the source sentence; None if unknown.
         references: the references; empty if unknown.
         sentence_metric: name of the metric of the sentence scores.
+        hypotheses: all hypotheses, or those to show.
+        of: number of all hypotheses.
+        with_features: whether blocks show the contributions of features.
     """
+
+    JSON_KEYS: ClassVar = "number id source references names sentence_metric hypotheses of"
 
     number: int
     id: str | None
@@ -75,6 +85,50 @@ class SentenceHypotheses:
     names: tuple[str, ...]
     sentence_metric: str
     hypotheses: tuple[ScoredHypothesis, ...]
+    of: int
+    with_features: bool = False
+
+    def choose(self, top: int, *, with_features: bool) -> SentenceHypotheses:
+        """Return the sentence with the first hypotheses, and others that have a role."""
+        shown = tuple(h for place, h in enumerate(self.hypotheses) if place < top or h.roles)
+        return replace(self, hypotheses=shown, with_features=with_features)
+
+    def blocks(self, medium: Medium) -> Iterator[Block]:
+        """Yield the texts, a table of hypotheses, and the contributions of features."""
+        yield from self.list_texts()
+        yield self.tabulate(self.hypotheses, medium)
+        if left_out := self.of - len(self.hypotheses):
+            yield f"({left_out} more)"
+        if self.with_features and self.hypotheses:
+            yield ""
+            yield _tabulate_contributions(self.names, self.hypotheses)
+
+    def list_texts(self) -> Iterator[str]:
+        """Yield lines with the id, the source and the references, as far as they are known."""
+        if self.id is not None:
+            yield f"sentence   {self.id} (number {self.number})"
+        if self.source is not None:
+            yield f"source     {self.source}"
+        for text in self.references:
+            yield f"reference  {text}"
+        if self.source is not None or self.references:
+            yield ""
+
+    def tabulate(self, hypotheses: Sequence[ScoredHypothesis], medium: Medium) -> TextTable:
+        """Return a table, with colored words on a terminal if references are known."""
+        columns = "rank model metric matches roles text"
+        table = tabulate(ScoredHypothesis, hypotheses, columns, {"metric": self.sentence_metric})
+        if medium.is_terminal and self.references:
+            return replace(table, rows=[table.rows[0], *self._color_words(table.plain[1:])])
+        return table
+
+    def _color_words(self, rows: Sequence[tuple[str, ...]]) -> Iterator[list[Cell]]:
+        """Color each word of last cells by the longest matching n-gram that it is in."""
+        references = [text.split() for text in self.references]
+        for row in rows:
+            words = row[-1].split()
+            colors = (_COLORS[order] for order in find_matched_orders(words, references))
+            yield [*row[:-1], [*zip(words, colors, strict=True)]]
 
     def find(self, which: str) -> ScoredHypothesis:
         """Return the hypothesis with a role (1-best, oracle, hope, fear) or a rank.
@@ -108,17 +162,63 @@ class FeatureContrast:
     lead: Annotated[float, Shown("+.4f", "A's lead")]
 
 
+@dataclass(frozen=True)
+class HypothesisComparison:
+    """Two hypotheses of a sentence, A and B.
+
+    Attributes:
+        features: the features, the most decisive first.
+    """
+
+    JSON_KEYS: ClassVar = "sentence id a b features"
+
+    whole: SentenceHypotheses
+    sentence: int
+    id: str | None
+    a: ScoredHypothesis
+    b: ScoredHypothesis
+    features: tuple[FeatureContrast, ...]
+
+    def blocks(self, medium: Medium) -> Iterator[Block]:
+        """Yield the texts, a table of both, and one of the features that differ."""
+        a, b = self.a, self.b
+        yield from self.whole.list_texts()
+        yield self.whole.tabulate([a, b], medium)
+        yield ""
+        table = tabulate(FeatureContrast, (row for row in self.features if row.a != row.b))
+        scores = ("model score", f"{a.model:.4f}", f"{b.model:.4f}", f"{a.model - b.model:+.4f}")
+        yield replace(table, rows=[*table.rows, scores])
+
+
+def _tabulate_contributions(
+    names: Sequence[str], hypotheses: Sequence[ScoredHypothesis]
+) -> TextTable:
+    """Return weight times value, one column per hypothesis, and bars for the first."""
+    parts = [{**dict(zip(names, h.contributions, strict=True)), **h.sparse} for h in hypotheses]
+    features = dict.fromkeys(name for part in parts for name in part)
+    largest = max((abs(value) for part in parts for value in part.values()), default=0.0) or 1.0
+    first = f"#{hypotheses[0].rank} as bars"
+    rows: list[tuple[str, ...]] = [("weight x value", *(f"#{h.rank}" for h in hypotheses), first)]
+    for name in features:
+        share = parts[0].get(name, 0.0) / largest
+        # A minus sign marks what lowers the score.
+        bar = ("-" if share < 0.0 else " ") + "#" * round(abs(share) * _BAR)
+        rows.append((name, *(f"{part.get(name, 0.0):.3f}" for part in parts), bar))
+    return TextTable(rows, left=1, last=1)
+
+
 def compare_hypotheses(
-    names: Sequence[str], a: ScoredHypothesis, b: ScoredHypothesis
-) -> list[FeatureContrast]:
-    """Compare the features of two hypotheses, the most decisive first."""
-    dense = zip(names, a.values, b.values, a.contributions, b.contributions, strict=True)
+    sentence: SentenceHypotheses, a: ScoredHypothesis, b: ScoredHypothesis
+) -> HypothesisComparison:
+    """Compare two hypotheses of a sentence, feature by feature."""
+    dense = zip(sentence.names, a.values, b.values, a.contributions, b.contributions, strict=True)
     rows = [FeatureContrast(name, x, y, added - taken) for name, x, y, added, taken in dense]
     for name in dict.fromkeys([*a.sparse, *b.sparse]):
         lead = a.sparse.get(name, 0.0) - b.sparse.get(name, 0.0)
         values = a.sparse_values.get(name, 0.0), b.sparse_values.get(name, 0.0)
         rows.append(FeatureContrast(name, *values, lead))
-    return sorted(rows, key=lambda row: -abs(row.lead))
+    rows.sort(key=lambda row: -abs(row.lead))
+    return HypothesisComparison(sentence, sentence.number, sentence.id, a, b, tuple(rows))
 
 
 def read_sentence(
@@ -165,14 +265,14 @@ def read_sentence(
     ranks[np.argsort(-model, kind="stable")] = np.arange(1, len(model) + 1)
     matches = _count_matches(run, stats)
     order = np.argsort(-(model if by == "model" else metric), kind="stable")
-    found = tuple(
+    hypotheses = tuple(
         ScoredHypothesis(
             number=row,
             rank=int(ranks[row]),
             text=decode_text(strings[row]),
             model=float(model[row]),
             metric=float(metric[row]),
-            roles=tuple(name for name, of in roles.items() if of == row),
+            roles=tuple(name for name, place in roles.items() if place == row),
             matches=matches[row],
             contributions=tuple(contributions[row].tolist()),
             sparse=weighted[row],
@@ -188,7 +288,8 @@ def read_sentence(
         references=text.reference_sentences(number),
         names=run.names,
         sentence_metric=run.metric.sentence_metric,
-        hypotheses=found,
+        hypotheses=hypotheses,
+        of=len(hypotheses),
     )
 
 

@@ -1,4 +1,4 @@
-"""Norms, linear combinations and differences of weights.
+"""Norms and linear combinations of weights.
 
 Multiplying all weights by one positive number changes no decision. Weights are therefore divided by
 the L1 norm of their dense weights before they are combined, unless the caller prevents it; sparse
@@ -9,46 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from dataclasses import replace
+from typing import Literal
 
 from mosesplug.errors import DataError
-from mosesplug.escapes import mark_invalid_utf8
-from mosesplug.results.render.record import Shown
 from mosesplug.results.weights.sources import ResolvedWeights
 from mosesplug.tuning.weights import Weights
 
 Norm = Literal["l1", "l2", "max"]
-
-
-@dataclass(frozen=True)
-class WeightDifference:
-    """One feature of two weight vectors.
-
-    Attributes:
-        first, second: its weights; None if missing.
-    """
-
-    name: Annotated[str, Shown(mark_invalid_utf8, "feature", is_text=True)]
-    first: Annotated[float | None, Shown(".6g", "A", "-")]
-    second: Annotated[float | None, Shown(".6g", "B", "-")]
-
-    @property
-    def change(self) -> Annotated[float, Shown("+.6g", "difference")]:
-        """Second minus first; a missing weight counts as 0."""
-        return (self.second or 0.0) - (self.first or 0.0)
-
-    @property
-    def relative(self) -> float | None:
-        """The change divided by the absolute first weight; None if that is 0 or missing."""
-        return self.change / abs(self.first) if self.first else None
-
-    @property
-    def remark(self) -> Annotated[str, Shown(label="change")]:
-        """The relative change, or which side has the feature."""
-        if self.first is None or self.second is None:
-            return "only in B" if self.first is None else "only in A"
-        return "" if self.relative is None else f"{self.relative:+.1%}"
 
 
 def check_usable(weights: ResolvedWeights) -> None:
@@ -190,30 +158,3 @@ def combine(
 
 def _spell(derived: Mapping[str, str]) -> str:
     return ", ".join(f"{name}={text}" for name, text in derived.items()) or "none"
-
-
-def compare_weights(first: ResolvedWeights, second: ResolvedWeights) -> list[WeightDifference]:
-    """Return the differences of all weights, the largest change first.
-
-    Raises:
-        DataError: only one has names, and the numbers of dense weights differ.
-    """
-    if first.is_named != second.is_named:
-        first, second = align([first, second])
-    one, other = first.by_name, second.by_name
-    found = [
-        WeightDifference(name, one.get(name), other.get(name))
-        for name in dict.fromkeys([*one, *other])
-    ]
-    return sorted(found, key=lambda each: -abs(each.change))
-
-
-def cosine(rows: Sequence[WeightDifference]) -> float | None:
-    """Return the cosine of the angle between two weight vectors; None if one is 0."""
-    one = [row.first or 0.0 for row in rows]
-    other = [row.second or 0.0 for row in rows]
-    sizes = math.hypot(*one), math.hypot(*other)
-    if 0.0 in sizes:
-        return None
-    # Divided first, since products of very large or very small numbers overflow or vanish.
-    return math.fsum((a / sizes[0]) * (b / sizes[1]) for a, b in zip(one, other, strict=True))

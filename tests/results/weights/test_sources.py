@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
@@ -19,11 +20,10 @@ from mosesplug.errors import DataError, UsageError
 from mosesplug.results.views.run import open_run
 from mosesplug.results.weights.algebra import (
     combine,
-    compare_weights,
     compute_norm,
-    cosine,
     normalize,
 )
+from mosesplug.results.weights.comparison import compare_weights
 from mosesplug.results.weights.convert import convert_weights
 from mosesplug.results.weights.history import (
     count_sparse_use,
@@ -170,20 +170,30 @@ def test_norms() -> None:
 
 def test_differences() -> None:
     a, b = point(1, 2, -1, sparse={"S_a": 4}), point(1, 4, -4, sparse={"S_b": 1})
-    rows = compare_weights(a, b)
-    assert [(row.name, row.change, row.relative) for row in rows] == [
+    rows = compare_weights(a, b).features
+    assert [(row.feature, row.difference, row.change) for row in rows] == [
         ("S_a", -4, -1),
         ("LM0_0", -3, -3),
         ("TM0_1", 2, 1),
         ("S_b", 1, None),
         ("TM0_0", 0, 0),
     ]
-    assert (rows[0].second, rows[3].first) == (None, None)
-    assert cosine(rows) == pytest.approx(13 / math.sqrt(22 * 34))
-    assert cosine(compare_weights(a, point(1e200, 2e200, -1e200, sparse={"S_a": 4e200}))) == (
-        pytest.approx(1)
-    )
-    assert cosine(compare_weights(point(0, 0, 0), b)) is None
+    assert (rows[0].b, rows[3].a) == (None, None)
+    assert compare_weights(a, b).cosine == pytest.approx(13 / math.sqrt(22 * 34))
+    large = point(1e200, 2e200, -1e200, sparse={"S_a": 4e200})
+    assert compare_weights(a, large).cosine == pytest.approx(1)
+    assert compare_weights(point(0, 0, 0), b).cosine is None
+
+
+def test_nonzero_weights_in_common() -> None:
+    a = point(1, 0, -1, sparse={"S_a": 4, "S_b": 0, "S_c": 1})
+    b = point(0, 0, -4, sparse={"S_b": 1, "S_c": 1e-9})
+    assert [astuple(row) for row in compare_weights(a, b).nonzero] == [
+        ("dense", 2, 1, 1),
+        ("sparse", 2, 2, 1),
+    ]
+    (dense,) = compare_weights(point(1, 2, 3), point(1, 2, 0)).nonzero
+    assert astuple(dense) == ("dense", 3, 2, 2)
 
 
 @pytest.mark.parametrize("to", [name for name in FORMATS if name not in ("sparse", "graph")])
