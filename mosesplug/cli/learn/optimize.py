@@ -64,8 +64,11 @@ def optimize(options: OptimizeCommand) -> None:
     print_warnings(fit.warnings[len(idle) :])
     if options.json or not quiet:
         # On stderr, so that the weights can be piped.
-        facts = fit.weights, fit.length_exponent, fit.warnings
-        print_record(FitReport(fit.result, settings, fit.gains, *facts), sys.stderr)
+        weights = dict(fit.weights)
+        report = FitReport(
+            fit.result, settings, fit.gains, weights, fit.length_exponent, fit.warnings
+        )
+        print_record(report, sys.stderr)
     if html is not None:
         fit.write_html(html)
     changes = fit.weights.file.changes

@@ -42,7 +42,7 @@ class FitReport:
     result: OptimizeResult
     settings: LearningSettings
     gains: Sequence[Gain] = ()
-    weights: Mapping[str, float] = field(default_factory=dict)
+    weights: Mapping[str, float | tuple[float, ...]] = field(default_factory=dict)
     length_exponent: float | None = None
     warnings: Sequence[str] = ()
 
