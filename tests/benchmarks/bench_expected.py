@@ -55,12 +55,12 @@ def risk(lists: WholeLists, stats: NDArray[np.float64]) -> Objective:
     return objectives.risk(lists, stats[:, 1] - stats[:, 0], 0.1)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
 def xbleu(lists: WholeLists, stats: NDArray[np.float64]) -> Objective:
     """Of BLEU, without entropy."""
     return objectives.xbleu(lists)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("made", [softmax, risk, xbleu], ids=lambda each: each.__name__)
 def test_value_and_gradient(
     benchmark: Any,

@@ -18,12 +18,11 @@ from tests.real_decoder.programs import Programs, run_here
 FEW = ("--random-restarts", "1")
 # Options, whether features are sparse, and the number of iterations.
 MODES: dict[str, tuple[tuple[str, ...], bool, int]] = {
-    "mert": (("--historic-bests", *FEW), False, 2),
+    "mert": (("--historic-bests", "--return-best-dev", *FEW), False, 2),
     "lattice-samples": (("--lattice-samples", "5", *FEW), False, 1),
     "pro": (("--pairwise-ranked",), False, 1),
     # With sparse weights, the script's --return-best-dev may name a file that it never wrote.
     "pro-and-mert": (("--pro-starting-point", *FEW), True, 1),
-    "kbmira": (("--batch-mira", "--return-best-dev"), False, 1),
     "sparse-kbmira": (("--batch-mira",), True, 2),
     "hg-mira": (("--hg-mira", "--batch-mira-args=-J 5"), False, 1),
 }

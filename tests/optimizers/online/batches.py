@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.online.learner import Step
 from mosesplug.tuning_set import Batch, SparseRows
 from tests.optimizers.problems import Accuracy, tuning_set
@@ -39,30 +36,6 @@ def full_rows(batch: Batch) -> NDArray[np.float64]:
         owners = np.repeat(np.arange(batch.n_hyps), np.diff(batch.sparse.indptr))
         rows[owners, N_DENSE + batch.sparse.indices] = batch.sparse.data
     return rows
-
-
-def narrowed(batch: Batch, n_sparse: int) -> Batch:
-    """The batch over the first sparse features only; hypotheses lose the others."""
-    assert batch.sparse is not None
-    kept = batch.sparse.indices < n_sparse
-    counts = np.append(0, np.cumsum(kept))
-    sparse = SparseRows(
-        counts[batch.sparse.indptr], batch.sparse.indices[kept], batch.sparse.data[kept]
-    )
-    space = FeatureSpace.of_names(
-        [f"F{column}" for column in range(N_DENSE)],
-        tuple(f"S_{column}" for column in range(n_sparse)),
-    )
-    return replace(batch, space=space, sparse=sparse)
-
-
-def widened(batch: Batch, n_sparse: int) -> Batch:
-    """The batch over more sparse features, which it does not have."""
-    space = FeatureSpace.of_names(
-        [f"F{column}" for column in range(N_DENSE)],
-        tuple(f"S_{column}" for column in range(n_sparse)),
-    )
-    return replace(batch, space=space)
 
 
 def step_over(

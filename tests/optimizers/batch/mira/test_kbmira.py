@@ -345,5 +345,5 @@ def test_as_good_as_moses_over_seeds(multi30k: Path) -> None:
     problem = recorded_problem(multi30k, [1, 2, 3, 4, 5, 6, 7])
     lines = (multi30k / "mert-work" / "run7.dense").read_text().splitlines()
     start = np.array([float(line.split()[1]) for line in lines])
-    scores = [solve(problem, start, KbmiraOptions(), seed).score for seed in range(3)]
+    scores = [solve(problem, start, KbmiraOptions(), seed).score for seed in range(2)]
     assert np.mean(scores) > 0.4063 - 0.0005
