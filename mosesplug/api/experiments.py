@@ -24,6 +24,7 @@ def run_experiment(
     directory: StrPath | None = None,
     paths: Mapping[str, StrPath] | None = None,
     systems: Sequence[str] = (),
+    seeds: int | None = None,
     jobs: int = 1,
     scheduler: str | None = None,
     watch: Callable[[Event], object] | None = None,
@@ -39,6 +40,7 @@ def run_experiment(
         directory: of all runs and of the table; None: what the file says.
         paths: values of ``[paths]`` in the file, by name.
         systems: the systems to run; none for all.
+        seeds: run the first seeds of each only, this many; None for all.
         jobs: number of runs side by side, each in a process of its own.
         scheduler: address of a Dask scheduler whose workers run them instead.
         watch: called with each event of runs in this process.
@@ -59,7 +61,13 @@ def run_experiment(
         )
         plan = plan_experiment(experiment)
         failures = finish_experiment(
-            plan, systems, jobs=jobs, scheduler=scheduler, progress=report, watch=receive
+            plan,
+            systems,
+            seeds=seeds,
+            jobs=jobs,
+            scheduler=scheduler,
+            progress=report,
+            watch=receive,
         )
         table = make_table(plan, report)
         write_table(table, plan)

@@ -20,7 +20,6 @@ from mosesplug.experiments.keys import (
     FeatureKeys,
     SystemKeys,
     TextKeys,
-    TuningKeys,
 )
 from mosesplug.options import Opt, list_options
 from mosesplug.settings.checks import check_settings, make_settings
@@ -70,7 +69,7 @@ class TuningText:
     """A tuning set, with settings of ``tune`` that belong to it."""
 
     name: str
-    keys: TuningKeys
+    keys: TextKeys
     values: Mapping[str, Any]
 
 
@@ -170,7 +169,7 @@ def read_experiment(
             for name, table in tables["features"].items()
         },
         {
-            name: TuningText(name, *reader.read_keys(TuningKeys, table, f"[tuning.{name}]"))
+            name: TuningText(name, *reader.read_keys(TextKeys, table, f"[tuning.{name}]"))
             for name, table in tables["tuning"].items()
         },
         {

@@ -67,19 +67,21 @@ class FeatureKeys:
 
 @dataclass(frozen=True)
 class TextKeys:
-    """Keys of a table ``[tests.NAME]``."""
+    """Keys of tables ``[tests.NAME]``, and of ``[tuning.NAME]`` beside settings of ``tune``."""
 
     input: Annotated[Path, Opt("Source sentences", exists="file")]
     refs: Annotated[Path, Opt("References: a file, or the prefix of several", exists="references")]
-
-
-@dataclass(frozen=True)
-class TuningKeys(TextKeys):
-    """Keys of a table ``[tuning.NAME]``, beside settings of ``tune``."""
-
     sentences: Annotated[
         int | None, Opt("The first N sentences only", minimum=1, default_text="all")
     ] = None
+    part: Annotated[
+        str,
+        Opt(
+            "One of N random parts, as 1/2",
+            details="Parts of one file do not overlap: tune on 1/2 and test on 2/2, for choices "
+            "that may not look at the test sets.",
+        ),
+    ] = ""
 
 
 @dataclass(frozen=True)

@@ -9,25 +9,18 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from formats.errors import FormatError
 from formats.moses.ini import find_missing_models, read_moses_ini, with_absolute_paths
-from formats.references import read_references
-from formats.text import read_bytes, read_lines, write_atomic
+from formats.text import read_bytes, write_atomic
 from mosesplug.decoders.description import DecodedGraphs, OutsideDecoder
 from mosesplug.errors import DataError, UsageError, suggest
-from mosesplug.experiments.file import (
-    Experiment,
-    FeatureSet,
-    TestText,
-    TunedSystem,
-    TuningText,
-)
+from mosesplug.experiments.file import Experiment, FeatureSet, TunedSystem
+from mosesplug.experiments.texts import SharedText, plan_text
 from mosesplug.metrics.registry import metric
 from mosesplug.options import list_options
 from mosesplug.settings.build import make_plan
@@ -56,20 +49,6 @@ class Row:
 
 
 @dataclass(frozen=True)
-class PlannedTest:
-    """A test set whose lines have been counted.
-
-    Attributes:
-        digest: of the source sentences.
-    """
-
-    name: str
-    input: Path
-    references: Path
-    digest: str
-
-
-@dataclass(frozen=True)
 class PlannedRun:
     """One seed of a row: everything that a worker must know of it.
 
@@ -92,7 +71,7 @@ class PlannedRun:
     is_untuned: bool
     n_sentences: int
     inputs: Mapping[str, str]
-    tests: tuple[PlannedTest, ...]
+    tests: tuple[SharedText, ...]
     keeps_lists: bool
 
     @property
@@ -141,7 +120,7 @@ class ExperimentPlan:
     rows: tuple[Row, ...]
     baselines: Mapping[Row, Row]
     runs: tuple[PlannedRun, ...]
-    tests: tuple[PlannedTest, ...]
+    tests: tuple[SharedText, ...]
     files: Mapping[Path, bytes]
 
     def write_files(self) -> None:
@@ -167,21 +146,29 @@ def plan_experiment(experiment: Experiment) -> ExperimentPlan:
             where another one does. The message names file and key.
     """
     _check_metrics(experiment)
-    tests = tuple(_check_test(experiment, test) for test in experiment.tests.values())
-    texts = {text.name: _plan_text(experiment, text) for text in experiment.tuning.values()}
+    files: dict[Path, bytes] = {}
+    tuning: dict[str, SharedText] = {}
+    tests: dict[str, SharedText] = {}
+    for table, texts, tables in (
+        ("tuning", tuning, experiment.tuning),
+        ("tests", tests, experiment.tests),
+    ):
+        for name, entry in tables.items():
+            texts[name], own = plan_text(experiment, table, name, entry.keys)
+            files |= own
     configs = {one.name: _plan_config(experiment, one) for one in experiment.features.values()}
     rows = [
-        Row(system.name, features, tuning)
+        Row(system.name, features, text)
         for system in experiment.systems.values()
         for features in system.keys.features or experiment.features
-        for tuning in system.keys.tuning or experiment.tuning
+        for text in system.keys.tuning or experiment.tuning
     ]
     seeds = {
         row: experiment.systems[row.system].keys.seeds or experiment.keys.seeds for row in rows
     }
     most = max(map(len, seeds.values()))
     runs = [
-        _plan_run(experiment, row, seeds[row][place], texts, configs, tests)
+        _plan_run(experiment, row, seeds[row][place], tuning, configs, tuple(tests.values()))
         for place in range(most)
         for row in rows
         if place < len(seeds[row])
@@ -190,10 +177,10 @@ def plan_experiment(experiment: Experiment) -> ExperimentPlan:
     baselines = _find_baselines(experiment, rows)
     for run in runs[: len(rows)]:
         _check_run(experiment, run)
-    files = {config.path: config.data for config in configs.values()}
-    for text in texts.values():
-        files |= text.files
-    return ExperimentPlan(experiment, tuple(rows), baselines, tuple(runs), tests, files)
+    files |= {config.path: config.data for config in configs.values()}
+    return ExperimentPlan(
+        experiment, tuple(rows), baselines, tuple(runs), tuple(tests.values()), files
+    )
 
 
 def _check_metrics(experiment: Experiment) -> None:
@@ -207,42 +194,6 @@ def _check_metrics(experiment: Experiment) -> None:
             raise experiment.error("metrics", error) from error
 
 
-def _check_test(experiment: Experiment, test: TestText) -> PlannedTest:
-    place = f"[tests.{test.name}]"
-    _, digest = _check_text(experiment, place, test.keys.input, test.keys.refs)
-    return PlannedTest(test.name, test.keys.input, test.keys.refs, digest)
-
-
-def _check_text(experiment: Experiment, place: str, source: Path, refs: Path) -> tuple[int, str]:
-    """Return number and digest of source sentences that have as many references."""
-    try:
-        lines = read_lines(source)
-        if not lines:
-            raise experiment.error(f"{place} input", f"{source} is empty: give sentences")
-        read_references(refs, len(lines), input_path=source)
-    except FormatError as error:
-        raise experiment.error(place, error) from error
-    return len(lines), _digest(lines)
-
-
-def _digest(lines: Iterable[bytes]) -> str:
-    digest = hashlib.sha256()
-    for line in lines:
-        digest.update(line + b"\n")
-    return digest.hexdigest()[:16]
-
-
-@dataclass(frozen=True)
-class _SharedText:
-    """A tuning set in the directory of the experiment, with the content of its files."""
-
-    input: Path
-    references: Path
-    n_sentences: int
-    digest: str
-    files: Mapping[Path, bytes]
-
-
 @dataclass(frozen=True)
 class _SharedConfig:
     """A configuration in the directory of the experiment, with its content."""
@@ -250,36 +201,10 @@ class _SharedConfig:
     path: Path
     data: bytes
 
-
-def _plan_text(experiment: Experiment, text: TuningText) -> _SharedText:
-    """Return the first sentences of a tuning set and their references, unpacked."""
-    keys, place = text.keys, f"[tuning.{text.name}]"
-    count, _ = _check_text(experiment, place, keys.input, keys.refs)
-    n_sentences = count if keys.sentences is None else keys.sentences
-    if n_sentences > count:
-        raise experiment.error(
-            f"{place} sentences",
-            f"{keys.input} has only {count} sentences: give {count} or fewer, or leave it out",
-        )
-    directory = experiment.directory / "texts"
-    source, prefix = directory / f"{text.name}.src", directory / f"{text.name}.ref"
-    lines = read_lines(keys.input)[:n_sentences]
-    references = [lines[:n_sentences] for lines in read_references(keys.refs)]
-    paths = [prefix]
-    if len(references) > 1:
-        paths = [Path(f"{prefix}{number}") for number in range(len(references))]
-    files = {path: _join(own) for path, own in zip(paths, references, strict=True)}
-    return _SharedText(
-        source,
-        prefix,
-        n_sentences,
-        _digest([*lines, *chain.from_iterable(references)]),
-        {source: _join(lines), **files},
-    )
-
-
-def _join(lines: Iterable[bytes]) -> bytes:
-    return b"".join(line + b"\n" for line in lines)
+    @property
+    def digest(self) -> str:
+        """A digest of the content."""
+        return hashlib.sha256(self.data).hexdigest()[:16]
 
 
 def _plan_config(experiment: Experiment, features: FeatureSet) -> _SharedConfig:
@@ -306,11 +231,11 @@ def _plan_run(
     experiment: Experiment,
     row: Row,
     seed: int,
-    texts: Mapping[str, _SharedText],
+    tuning: Mapping[str, SharedText],
     configs: Mapping[str, _SharedConfig],
-    tests: tuple[PlannedTest, ...],
+    tests: tuple[SharedText, ...],
 ) -> PlannedRun:
-    system, text = experiment.systems[row.system], texts[row.tuning]
+    system, text = experiment.systems[row.system], tuning[row.tuning]
     directory = experiment.directory / "runs" / row.system / row.features / row.tuning / f"{seed}"
     config = configs[row.features]
     values = {
@@ -336,7 +261,10 @@ def _plan_run(
         directory / "work" / (system.keys.result or "moses.ini") if command else None,
         system.keys.untuned,
         text.n_sentences,
-        {"tuning set": text.digest, "configuration": hashlib.sha256(config.data).hexdigest()[:16]},
+        {
+            "tuning set": text.full_digest,
+            "configuration": hashlib.sha256(config.data).hexdigest()[:16],
+        },
         tests,
         experiment.keys.keep_lists,
     )

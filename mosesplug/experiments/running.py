@@ -31,7 +31,8 @@ from formats.weights.any_format import read_weights
 from mosesplug.decoders.processes.run import run_command
 from mosesplug.errors import DataError
 from mosesplug.events import EpochLearned, Event, IterationFinished, Watcher, ignore_event
-from mosesplug.experiments.planning import PlannedRun, PlannedTest
+from mosesplug.experiments.planning import PlannedRun
+from mosesplug.experiments.texts import SharedText
 from mosesplug.tuning.decode_result import translate_text
 from mosesplug.tuning.loop import tune
 from mosesplug.tuning.workdir.iteration_files import result_path
@@ -73,7 +74,7 @@ def read_record(run: PlannedRun) -> TuningRecord | None:
     return TuningRecord(**_read_json(path)) if path.is_file() else None
 
 
-def is_translated(run: PlannedRun, test: PlannedTest) -> bool:
+def is_translated(run: PlannedRun, test: SharedText) -> bool:
     """Return whether a run has translated a test set."""
     path = run.directory / f"{test.name}.json"
     return path.is_file() and _read_json(path)["input"] == test.digest
@@ -84,7 +85,7 @@ def is_finished(run: PlannedRun) -> bool:
     return read_record(run) is not None and all(is_translated(run, test) for test in run.tests)
 
 
-def translation_path(run: PlannedRun, test: PlannedTest) -> Path:
+def translation_path(run: PlannedRun, test: SharedText) -> Path:
     """Return the file of a run's translation of a test set."""
     return run.directory / f"{test.name}.out"
 
@@ -240,7 +241,7 @@ def _count_active(path: Path) -> int:
     return int(np.count_nonzero([*weights.dense, *weights.all_sparse.values()]))
 
 
-def _translate(run: PlannedRun, test: PlannedTest, watch: Watcher) -> None:
+def _translate(run: PlannedRun, test: SharedText, watch: Watcher) -> None:
     """Translate a test set with the resulting weights."""
     cpu, wall = _cpu_seconds(), time.monotonic()
     lines = translate_text(

@@ -30,6 +30,7 @@ def finish_experiment(
     plan: ExperimentPlan,
     only: Sequence[str] = (),
     *,
+    seeds: int | None = None,
     jobs: int = 1,
     scheduler: str | None = None,
     progress: Progress = lambda done, total, what: None,
@@ -39,6 +40,7 @@ def finish_experiment(
 
     Args:
         only: the systems to run; none for all.
+        seeds: run the first seeds of each row only, this many; None for all.
         jobs: number of runs side by side, each in a process of its own. Runs whose settings do not
             give ``threads`` share the cores.
         scheduler: address of a Dask scheduler, whose workers finish the runs instead. They see the
@@ -49,7 +51,7 @@ def finish_experiment(
         DataError: a run was begun with another definition, or workers died.
         UsageError: an unknown system; or Dask is not installed.
     """
-    runs = choose_runs(plan, only)
+    runs = choose_runs(plan, only, seeds)
     for run in runs:
         check_definition(run)
     missing = [run for run in runs if not is_finished(run)]
@@ -107,8 +109,10 @@ def _follow(run: PlannedRun, watch: Watcher, progress: Progress, done: int, tota
     return receive
 
 
-def choose_runs(plan: ExperimentPlan, only: Sequence[str]) -> list[PlannedRun]:
-    """Return the runs of some systems, of all if none is named.
+def choose_runs(
+    plan: ExperimentPlan, only: Sequence[str], seeds: int | None = None
+) -> list[PlannedRun]:
+    """Return the runs of some systems, of all if none is named, with their first seeds.
 
     Raises:
         UsageError: an unknown system.
@@ -120,4 +124,9 @@ def choose_runs(plan: ExperimentPlan, only: Sequence[str]) -> list[PlannedRun]:
                 f"there is no system {name} in {plan.experiment.path}{suggest(name, systems)}."
                 f" Known are {', '.join(systems)}"
             )
-    return [run for run in plan.runs if not only or run.row.system in only]
+    return [
+        run
+        for run in plan.runs
+        if (not only or run.row.system in only)
+        and (seeds is None or run in plan.runs_of(run.row)[:seeds])
+    ]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.references import read_references
-from mosesplug.experiments.planning import ExperimentPlan, PlannedRun, PlannedTest, Row
+from mosesplug.experiments.planning import ExperimentPlan, PlannedRun, Row
 from mosesplug.experiments.running import (
     TuningRecord,
     is_finished,
@@ -19,6 +19,7 @@ from mosesplug.experiments.running import (
     translation_path,
 )
 from mosesplug.experiments.scheduling import Progress
+from mosesplug.experiments.texts import SharedText
 from mosesplug.metrics.error_rates import display_score, is_error_rate
 from mosesplug.results.render.record import format_count
 from mosesplug.results.render.tables import TextTable
@@ -121,6 +122,7 @@ def make_table(
     Raises:
         FormatError: a translation or reference cannot be read.
     """
+    plan.write_files()
     finished = {row: [run for run in plan.runs_of(row) if is_finished(run)] for row in plan.rows}
     rows = [row for row in plan.rows if finished[row]]
     scores: dict[Row, list[TestScore]] = {row: [] for row in rows}
@@ -148,7 +150,7 @@ def make_table(
 
 def _score_test(
     plan: ExperimentPlan,
-    test: PlannedTest,
+    test: SharedText,
     metric: PreparedMetric,
     finished: Mapping[Row, Sequence[PlannedRun]],
 ) -> dict[Row, TestScore]:

@@ -99,6 +99,14 @@ BAD = {
         change("sentences = 6", "sentences = 13"),
         r"\[tuning.small\] sentences: .*input has only 12 sentences: give 12 or fewer",
     ),
+    "a part of nothing": (
+        change("sentences = 6", "part = '3/2'"),
+        r"\[tuning.small\] part: expected K/N, as 1/2, with K at most N and N at most 12, not 3/2",
+    ),
+    "too few sentences of a part": (
+        change("sentences = 6", "sentences = 7\npart = '1/2'"),
+        r"\[tuning.small\] sentences: .*input has only 6 sentences in this part: give 6 or fewer",
+    ),
     "unknown path": (
         change('decoder = "{decoder}"', 'decoder = "{decodr}"'),
         r"\[settings\] decoder: \{decodr\} is not a name in \[paths\]. Did you mean decoder\?",
@@ -166,7 +174,7 @@ def test_paths_come_from_file_call_and_environment(
     text = change('decoder = "./decoder"', 'data = "${TOY}"\ndecoder = "{data}/none"')
     text = text.replace('input = "input"', 'input = "{data}/input"')
     made = plan(text, paths={"decoder": "./decoder"}, directory=Path("other"))
-    assert made.tests[0].input == toy_directory / "input"
+    assert made.experiment.tests["whole"].keys.input == toy_directory / "input"
     assert made.runs[0].values["decoder"] == "./decoder"
     assert made.runs[0].directory.is_relative_to(toy_directory / "other")
     with pytest.raises(UsageError, match=r"\[paths\]: there is no decodr to replace. Did you mean"):

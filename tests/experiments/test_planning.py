@@ -91,16 +91,32 @@ def test_shared_files_have_the_first_sentences(plan: Plan, toy_directory: Path) 
     made = plan(HEAD.replace('input = "input"\nrefs = "reference"\nsent', INPUT_GZ) + KBMIRA)
     texts = toy_directory / "results" / "texts"
     first = b"".join(source.splitlines(keepends=True)[:6])
-    assert made.files[texts / "small.src"] == first
+    assert made.files[texts / "tuning.small.src"] == first
     for number in (0, 1):
         lines = (toy_directory / f"reference{number}").read_bytes().splitlines(keepends=True)
-        assert made.files[texts / f"small.ref{number}"] == b"".join(lines[:6])
+        assert made.files[texts / f"tuning.small.ref{number}"] == b"".join(lines[:6])
     assert not texts.exists()
     made.write_files()
-    assert (texts / "small.src").read_bytes() == first
+    assert (texts / "tuning.small.src").read_bytes() == first
 
 
 INPUT_GZ = 'input = "input.gz"\nrefs = "reference"\nsent'
+
+
+def test_parts_share_the_sentences_out(plan: Plan, toy_directory: Path) -> None:
+    text = HEAD.replace("sentences = 6", 'part = "1/2"')
+    text = text.replace("[tests.whole]", '[tests.whole]\npart = "2/2"')
+    made = plan(text + KBMIRA)
+    texts = toy_directory / "results" / "texts"
+    ours, others = (made.files[texts / f"{name}.src"] for name in ("tuning.small", "tests.whole"))
+    every = (toy_directory / "input").read_bytes().splitlines()
+    assert sorted((ours + others).splitlines()) == sorted(every)
+    # In their order, and with their references.
+    order = [line for line in every if line in ours.splitlines()]
+    assert ours.splitlines() == order
+    reference = (toy_directory / "reference0").read_bytes().splitlines()
+    expected = [dict(zip(every, reference, strict=True))[line] for line in order]
+    assert made.files[texts / "tuning.small.ref0"].splitlines() == expected
 
 
 def test_models_get_absolute_names(plan: Plan, toy_directory: Path) -> None:

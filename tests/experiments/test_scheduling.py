@@ -85,6 +85,8 @@ def test_systems_can_be_chosen(plan: Plan) -> None:
     made = plan(HEAD + KBMIRA + PLAIN)
     finish_experiment(made, ["plain"])
     assert [is_finished(run) for run in made.runs] == [False, True, False, True]
+    finish_experiment(made, ["kbmira"], seeds=1)
+    assert [is_finished(run) for run in made.runs] == [True, True, False, True]
     with pytest.raises(UsageError, match=r"no system plan in toy.toml. Did you mean plain\?"):
         finish_experiment(made, ["plan"])
 

@@ -44,6 +44,7 @@ def experiment(options: ExperimentCommand) -> None:
             failures = finish_experiment(
                 plan,
                 only,
+                seeds=options.seeds,
                 jobs=options.jobs,
                 scheduler=options.scheduler,
                 progress=progress,
@@ -76,7 +77,7 @@ class _Warnings:
 
 
 def _print_forecast(plan: ExperimentPlan, only: list[str], options: ExperimentCommand) -> None:
-    forecasts = forecast_runs(choose_runs(plan, only))
+    forecasts = forecast_runs(choose_runs(plan, only, options.seeds))
     if options.json:
         print_json([asdict(forecast) for forecast in forecasts])
         return

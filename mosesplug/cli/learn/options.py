@@ -130,6 +130,9 @@ class ExperimentCommand:
         Opt("Replace a value of [paths]; repeatable.", metavar="NAME=PATH"),
     ] = None
     systems: Annotated[str | None, Opt("Run only these systems.", metavar="NAME,...")] = None
+    seeds: Annotated[
+        int | None, Opt("Run only the first N seeds of each.", metavar="N", minimum=1)
+    ] = None
     jobs: Annotated[
         int, Opt("Runs side by side.", metavar="N", minimum=1, excludes=("scheduler",))
     ] = 1
