@@ -6,8 +6,8 @@ Files in the directory of a run::
     cost.json         CPU and wall time of the tuning so far, while it is not finished
     work/             the working directory of the tuning program
     tuned.json        written last when the tuning is finished
-    TEST.out          the translations of a test set
-    TEST.json         written last when a test set is translated
+    tests/NAME.out    the translations of a test set
+    tests/NAME.json   written last when a test set is translated
 
 Each step that has its last file is finished and is not run again.
 """
@@ -76,7 +76,7 @@ def read_record(run: PlannedRun) -> TuningRecord | None:
 
 def is_translated(run: PlannedRun, test: SharedText) -> bool:
     """Return whether a run has translated a test set."""
-    path = run.directory / f"{test.name}.json"
+    path = translation_path(run, test).with_suffix(".json")
     return path.is_file() and _read_json(path)["input"] == test.digest
 
 
@@ -87,7 +87,7 @@ def is_finished(run: PlannedRun) -> bool:
 
 def translation_path(run: PlannedRun, test: SharedText) -> Path:
     """Return the file of a run's translation of a test set."""
-    return run.directory / f"{test.name}.out"
+    return run.directory / "tests" / f"{test.name}.out"
 
 
 def count_decodings(run: PlannedRun) -> int:
@@ -193,7 +193,7 @@ def _tune(run: PlannedRun, watch: Watcher) -> None:
         log = run.directory / "log"
         run_command(
             run.command,
-            directory=run.directory,
+            directory=Path.cwd(),  # file names in the command count from there
             stdout=log,
             stderr=log.with_suffix(".err"),
             what="tuning program",
@@ -244,16 +244,18 @@ def _count_active(path: Path) -> int:
 def _translate(run: PlannedRun, test: SharedText, watch: Watcher) -> None:
     """Translate a test set with the resulting weights."""
     cpu, wall = _cpu_seconds(), time.monotonic()
+    path = translation_path(run, test)
+    path.parent.mkdir(exist_ok=True)
     lines = translate_text(
-        run.configure(), _find_result(run), test.input, run.directory, test.name, watch
+        run.configure(), _find_result(run), test.input, path.parent, test.name, watch
     )
-    write_atomic(translation_path(run, test), b"".join(line + b"\n" for line in lines))
+    write_atomic(path, b"".join(line + b"\n" for line in lines))
     record = {
         "input": test.digest,
         "cpu": round(_cpu_seconds() - cpu, 3),
         "wall": round(time.monotonic() - wall, 3),
     }
-    _write_json(run.directory / f"{test.name}.json", record)
+    _write_json(path.with_suffix(".json"), record)
 
 
 def _remove_lists(work: Path) -> None:

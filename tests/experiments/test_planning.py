@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import shutil
-import stat
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,10 +13,13 @@ import pytest
 from mosesplug.errors import UsageError
 from mosesplug.experiments.file import read_experiment
 from mosesplug.experiments.planning import ExperimentPlan, plan_experiment
+from mosesplug.optimizers.registry import algorithm, built_in_algorithms
 from tests.experiments.conftest import HEAD, KBMIRA
 
 Plan = Callable[..., ExperimentPlan]
-EXAMPLES = Path(__file__).parents[2] / "docs" / "examples" / "experiments"
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted((ROOT / "docs" / "examples" / "experiments").glob("*.toml"))
+BENCHMARKS = sorted((ROOT / "tests" / "benchmarks").glob("*.toml"))
 
 MORE = """
 [features.sparse]
@@ -131,36 +134,54 @@ def test_models_get_absolute_names(plan: Plan, toy_directory: Path) -> None:
     assert written == ini.replace("path=lm.bin #", f"path={folder}/lm.bin #").encode()
 
 
-@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", EXAMPLES + BENCHMARKS, ids=lambda path: path.stem)
 def test_the_files_of_the_manual_can_run(
     path: Path, toy_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All settings, names and files are checked on a toy system that has the files they name."""
-    text = (toy_directory / "input").read_bytes() * 800
-    reference = (toy_directory / "reference0").read_bytes() * 800
-    data = toy_directory / "data" / "multi30k-de-en-rich"
-    data.mkdir(parents=True)
-    for name in ("moses.ini", "sparse.ini"):
-        shutil.copy(toy_directory / "moses.ini", data / name)
-    (data / "tune.src.gz").write_bytes(gzip.compress(text, 1))
-    (data / "tune.ref.gz").write_bytes(gzip.compress(reference, 1))
-    for name in ("dev", "t2016", "t2017", "t2018"):
-        for side in ("src", "ref"):
-            (data / f"{name}.{side}").write_bytes((text if side == "src" else reference)[:40_000])
-    home = toy_directory / "home"
-    (home / "bin").mkdir(parents=True)
-    for program in (home / "bin" / "moses", toy_directory / "moses"):
+    texts = {
+        side: (toy_directory / name).read_bytes() * 800
+        for side, name in (("src", "input"), ("ref", "reference0"))
+    }
+    recordings = toy_directory / "recordings"
+    for place, inis in (
+        ("multi30k-de-en-rich", ("moses.ini", "sparse.ini")),
+        ("multi30k-de-en/model", ("moses.ini",)),
+        ("multi30k-de-en/text", ()),
+    ):
+        (recordings / place).mkdir(parents=True)
+        for ini in inis:
+            shutil.copy(toy_directory / "moses.ini", recordings / place / ini)
+    for side, language in (("src", "de"), ("ref", "en")):
+        rich, plain = (recordings / name for name in ("multi30k-de-en-rich", "multi30k-de-en/text"))
+        (rich / f"tune.{side}.gz").write_bytes(gzip.compress(texts[side], 1))
+        lines = texts[side].splitlines(keepends=True)[:1014]
+        for copy in (
+            *(rich / f"{name}.{side}" for name in ("dev", "t2016", "t2017", "t2018")),
+            *(plain / f"{name}.{language}" for name in ("dev", "test2016", "test2017")),
+            *(toy_directory / f"{name}.{side}" for name in ("dev", "test")),
+        ):
+            copy.write_bytes(b"".join(lines))
+    for program in (toy_directory / "home" / "bin" / "moses", toy_directory / "moses"):
+        program.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(toy_directory / "decoder", program)
-        program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    for name in ("dev", "test"):
-        shutil.copy(toy_directory / "input", toy_directory / f"{name}.src")
-        shutil.copy(toy_directory / "reference0", toy_directory / f"{name}.ref")
-    monkeypatch.setenv("MOSES_HOME", str(home))
-    monkeypatch.setenv("MOSES_RECORDINGS", str(data.parent))
-    made = plan_experiment(read_experiment(path))
-    assert made.runs
+    monkeypatch.setenv("MOSES_HOME", str(toy_directory / "home"))
+    monkeypatch.setenv("MOSES_RECORDINGS", str(recordings))
+    assert plan_experiment(read_experiment(path)).runs
 
 
 def test_there_are_files_of_the_manual() -> None:
-    names = {path.stem for path in EXAMPLES.glob("*.toml")}
+    names = {path.stem for path in EXAMPLES}
     assert names >= {"watanabe-2012", "green-2013", "eidelman-2013", "sparse-features", "demo"}
+
+
+@pytest.mark.parametrize("path", BENCHMARKS, ids=lambda path: path.stem)
+def test_benchmarks_have_every_algorithm_in_every_regime(path: Path) -> None:
+    systems = tomllib.loads(path.read_text())["systems"]
+    entries = [algorithm(name) for name in built_in_algorithms()]
+    expected = {entry.name for entry in entries}
+    expected |= {f"forest-{entry.name}" for entry in entries if entry.graphs}
+    expected |= {f"online-{entry.name}" for entry in entries if entry.learner is not None}
+    others = {"mert-restarts", "untuned", "forest-redecode"}
+    named = {name for name in systems if not name.startswith("moses-")}
+    assert named - others == expected

@@ -35,7 +35,11 @@ result = "tuned.ini"
 
 def read_results(run: PlannedRun) -> dict[str, bytes]:
     """Return translations and weights of a run, without comments."""
-    files = [*run.directory.glob("*.out"), *run.work.glob("run*.dense"), run.work / "moses.ini"]
+    files = [
+        *run.directory.glob("tests/*.out"),
+        *run.work.glob("run*.dense"),
+        run.work / "moses.ini",
+    ]
     return {
         path.name: b"".join(
             line for line in path.read_bytes().splitlines(keepends=True) if line[:1] != b"#"

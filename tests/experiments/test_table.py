@@ -13,7 +13,7 @@ import mosesplug
 from mosesplug.experiments.estimate import forecast_runs, format_duration, sum_forecasts
 from mosesplug.experiments.outputs import write_table
 from mosesplug.experiments.planning import ExperimentPlan, PlannedRun
-from mosesplug.experiments.running import TuningRecord
+from mosesplug.experiments.running import TuningRecord, translation_path
 from mosesplug.experiments.table import (
     ExperimentTable,
     list_notes,
@@ -55,15 +55,17 @@ RECORD = TuningRecord(1.0, 2.0, 0, 3, 4)
 
 def finish(run: PlannedRun, errors: Mapping[str, int], record: TuningRecord = RECORD) -> None:
     """Leave a finished run, whose translations have this number of wrong words."""
-    run.directory.mkdir(parents=True)
+    (run.directory / "tests").mkdir(parents=True)
     (run.directory / "tuned.json").write_text(json.dumps(asdict(record)))
     for test in run.tests:
         lines = [
             line.replace(" j", " x") if number < errors[test.name] else line
             for number, line in enumerate(TEXT)
         ]
-        (run.directory / f"{test.name}.out").write_text("".join(f"{line}\n" for line in lines))
-        (run.directory / f"{test.name}.json").write_text(json.dumps({"input": test.digest}))
+        translation_path(run, test).write_text("".join(f"{line}\n" for line in lines))
+        translation_path(run, test).with_suffix(".json").write_text(
+            json.dumps({"input": test.digest})
+        )
 
 
 @pytest.fixture
@@ -99,7 +101,7 @@ def test_p_is_that_of_compare(made: ExperimentPlan) -> None:
     base = [run.directory for run in made.runs_of(made.rows[0])]
     directory = made.runs_of(made.rows[1])[0].directory
     for score in new.tests:
-        name = f"{score.test}.out"
+        name = f"tests/{score.test}.out"
         systems = {"base": [path / name for path in base], "new": [directory / name]}
         compared = mosesplug.compare(systems, "ten", "WER", trials=200)
         assert score.p == compared[1].p_randomization
