@@ -23,6 +23,7 @@ from formats.text import StrPath
 from mosesplug.errors import Message, Spelling, UsageError
 from mosesplug.escapes import escape_controls
 from mosesplug.learning.lists.blocks import describe_formats
+from mosesplug.results.render.progress import StatusLine, WorkDisplay
 from mosesplug.results.render.run_lines import RunLines
 from mosesplug.results.render.tables import Block, format_blocks
 from mosesplug.settings.lists import ListSettings
@@ -32,7 +33,6 @@ ProgressFunction = Callable[[int, int, str], object]
 Progress = bool | ProgressFunction | None
 """None: report nothing; True: a bar; a function: called with (done, total, what)."""
 
-_WIDTH = 30
 _SECONDS_BETWEEN_UPDATES = 0.1
 """A notebook gets a message for each."""
 
@@ -49,7 +49,9 @@ def open_progress(progress: Progress) -> Iterator[Callable[[int, int, str], None
     if progress is None or progress is False:
         yield lambda done, total, what: None
     elif progress is True:
-        bar = _NotebookBar() if _is_notebook() else _Bar()
+        bar = (
+            _NotebookBar() if _is_notebook() else WorkDisplay(StatusLine(sys.stderr, is_live=True))
+        )
         try:
             yield bar
         finally:
@@ -63,28 +65,6 @@ def open_progress(progress: Progress) -> Iterator[Callable[[int, int, str], None
         yield report
     else:
         raise UsageError(f"progress is {progress!r}: give None, True, or a function")
-
-
-class _Bar:
-    """One line on stderr, overwritten as the work proceeds."""
-
-    def __init__(self) -> None:
-        self._shown = ""
-        self._lock = Lock()
-
-    def __call__(self, done: int, total: int, what: str) -> None:
-        full = _WIDTH * done // total if total > 0 else 0
-        line = f"{'#' * full:.<{_WIDTH}} {done}/{total} {what}"
-        with self._lock:
-            if line != self._shown:
-                sys.stderr.write(f"\r{line:<{len(self._shown)}}")
-                sys.stderr.flush()
-                self._shown = line
-
-    def clear(self) -> None:
-        if self._shown:
-            sys.stderr.write(f"\r{'':{len(self._shown)}}\r")
-            sys.stderr.flush()
 
 
 def _is_notebook() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -143,8 +144,7 @@ def verify(options: NbestVerifyCommand) -> None:
     with progress_bar(options.quiet or options.json) as progress:
         for state in verify_store(find_store(options.store)):
             progress(state.done, state.total, "sentences")
-    if state.faults or options.json or not options.quiet:
-        print_record(state)
+    print_record(replace(state, is_quiet=options.quiet))
     if state.faults:
         faults = count_noun(len(state.faults), "fault")
         iterations = count_noun(state.iterations, "iteration")

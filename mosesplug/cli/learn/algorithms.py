@@ -74,7 +74,7 @@ class AlgorithmFacts:
 
     def blocks(self, _medium: Medium) -> Iterator[Block]:
         """Yield the explanation of the algorithm."""
-        yield from _page(self)
+        yield "\n".join(_page(self))
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,8 @@ class AlgorithmList:
         elif medium.is_text:
             # Extras come last in the registry, but here with their family.
             families = list(dict.fromkeys(row.family for row in self.document))
-            yield from _table(sorted(self.document, key=lambda row: families.index(row.family)))
+            rows = sorted(self.document, key=lambda row: families.index(row.family))
+            yield "\n".join(_table(rows))
         else:
             yield tabulate(AlgorithmFacts, self.document)
 

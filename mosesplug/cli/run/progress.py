@@ -8,12 +8,11 @@ from mosesplug.cli.shared.compiling import COMPILING_ONCE
 from mosesplug.cli.shared.streams import control_stream
 from mosesplug.events import Event
 from mosesplug.metrics.error_rates import display_score, explain_shown_scores
+from mosesplug.results.render.progress import StatusLine
 from mosesplug.results.render.record import format_seconds
 from mosesplug.results.render.run_lines import RunLines
 from mosesplug.results.render.tables import Block, TextTable, format_change
 from mosesplug.tuning.workdir.summary import IterationFigures, Result
-
-_CLEAR_LINE = "\r\x1b[K"
 
 
 class Reporter(RunLines):
@@ -27,11 +26,11 @@ class Reporter(RunLines):
         verbose: bool = False,
         most_iterations: int = 0,
     ) -> None:
-        super().__init__(verbose=verbose, is_live=stream.isatty(), most_iterations=most_iterations)
-        self._stream = stream
-        self._controls = control_stream(stream)
+        self._line = StatusLine(stream, control_stream(stream))
+        super().__init__(
+            verbose=verbose, is_live=self._line.is_live, most_iterations=most_iterations
+        )
         self._quiet = quiet
-        self._status = ""
 
     def __call__(self, event: Event) -> None:
         """Show one event."""
@@ -41,10 +40,7 @@ class Reporter(RunLines):
     def close(self) -> None:
         """Clear the changing line, so that other output starts on a new line."""
         with self._lock:
-            if self._status:
-                self._clear()
-                self._stream.flush()
-                self._status = ""
+            self._line.clear()
 
     def show_compiling(self, is_compiling: bool) -> None:
         """Show in the changing line that the run waits for compiling."""
@@ -54,22 +50,11 @@ class Reporter(RunLines):
 
     def write_line(self, text: str, *, is_warning: bool = False) -> None:
         """Write a line in the place of the status."""
-        self._clear()
-        self._stream.write(f"warning: {text}\n" if is_warning else f"{text}\n")
-        self._stream.flush()
-        self._status = ""
+        self._line.write(f"warning: {text}\n" if is_warning else f"{text}\n")
 
     def set_status(self, text: str) -> None:
         """Replace the changing line of a terminal."""
-        if self._is_live and text != self._status:
-            self._clear()
-            self._stream.write(text)
-            self._stream.flush()
-            self._status = text
-
-    def _clear(self) -> None:
-        if self._is_live:
-            self._controls.write(_CLEAR_LINE)
+        self._line.set(text)
 
 
 def list_iterations(result: Result) -> list[Block]:

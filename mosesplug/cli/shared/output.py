@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 from formats.text import StrPath, atomic_write, write_atomic
 from mosesplug.cli.shared.compiling import COMPILING_ONCE, watch_compiling
 from mosesplug.cli.shared.layouts import TableLayout, current_layout, output_stream
 from mosesplug.cli.shared.streams import control_stream
 from mosesplug.errors import Message, UsageError, spell_option
-from mosesplug.escapes import escape_controls
+from mosesplug.results.render.progress import StatusLine, WorkDisplay
 from mosesplug.results.render.render import render_json
 from mosesplug.settings.lists import ListSettings
 
@@ -101,15 +99,11 @@ def open_output(path: Path | None) -> Iterator[Callable[[bytes], object]]:
         yield file.write
 
 
-SECONDS_BETWEEN_LINES = 30.0
-"""Without a terminal, lines of progress are this far apart."""
-
-
 @contextmanager
 def progress_bar(quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
-    """Show a progress bar on stderr.
+    """Show progress on stderr: a bar on a terminal, else a line every half minute.
 
-    If stderr is not a terminal, print a line every half minute.
+    What is printed meanwhile stands above the bar.
 
     Yields:
         A function ``(done, total, description)`` that updates the bar. Any thread may call it.
@@ -117,49 +111,53 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
     if quiet:
         yield lambda done, total, description: None
         return
-    if not sys.stderr.isatty():
-        yield _Lines(sys.stderr).update
+    line = StatusLine(sys.stderr, control_stream(sys.stderr))
+    display = WorkDisplay(line)
+    if not line.is_live:
+        yield display
         return
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import Progress
 
-    console = Console(file=control_stream(sys.stderr))
-    with Progress(console=console, transient=True) as progress:
-        task = progress.add_task("")
-        shown = ""
+    def show_compiling(is_compiling: bool) -> None:
+        display.show_compiling(COMPILING_ONCE if is_compiling else "")
 
-        def update(done: int, total: int, description: str) -> None:
-            nonlocal shown
-            shown = escape(escape_controls(description))
-            progress.update(task, completed=done, total=total, description=shown)
-
-        def show_compiling(is_compiling: bool) -> None:
-            progress.update(task, description=COMPILING_ONCE if is_compiling else shown)
-
-        with watch_compiling(show_compiling):
-            yield update
+    above = [_Above(stream, display) for stream in (sys.stdout, sys.stderr)]
+    try:
+        with (
+            redirect_stdout(cast("TextIO", above[0])),
+            redirect_stderr(cast("TextIO", above[1])),
+            watch_compiling(show_compiling),
+        ):
+            yield display
+    finally:
+        display.clear()
+        for stream in above:
+            stream.flush()
 
 
-class _Lines:
-    """Prints progress when it changes, if the last line is half a minute old."""
+class _Above:
+    """A stream whose lines take the place of a bar, which is drawn again below them."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._begin = self._printed = time.monotonic()
-        self._lock = threading.Lock()
+    def __init__(self, stream: TextIO, display: WorkDisplay) -> None:
+        self._stream, self._display = stream, display
+        self._text = ""
 
-    def update(self, done: int, total: int, description: str) -> None:
-        now = time.monotonic()
-        with self._lock:
-            if now - self._printed < SECONDS_BETWEEN_LINES:
-                return
-            self._printed = now
-        print(
-            f"{description}: {done} of {total}, {now - self._begin:.0f} s",
-            file=self._stream,
-            flush=True,
-        )
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write text when its line is complete, since another thread may draw the bar."""
+        self._text += text
+        if "\n" in text:
+            self.flush()
+        return len(text)
+
+    def flush(self) -> None:
+        """Remove the bar, and write what is not written yet."""
+        if self._text:
+            self._display.clear()
+            self._stream.write(self._text)
+            self._text = ""
+        self._stream.flush()
 
 
 def print_formats(files: Sequence[StrPath], settings: ListSettings, *, quiet: bool = False) -> None:

@@ -38,6 +38,7 @@ class Verification:
         done: number of sentences verified, of ``total``.
         records: number of records whose checksums were compared.
         without: number of records without a checksum.
+        is_quiet: whether blocks show faults only.
     """
 
     iterations: int = 0
@@ -47,6 +48,7 @@ class Verification:
     records: int = 0
     without: int = 0
     faults: tuple[RecordFault, ...] = ()
+    is_quiet: bool = False
 
     @property
     def document(self) -> tuple[RecordFault, ...]:
@@ -60,7 +62,7 @@ class Verification:
         for fault in self.faults if medium.is_text else ():
             where = "" if fault.sentence is None else f", sentence {fault.sentence}"
             yield f"iteration {fault.iteration}{where}: {fault.fault}"
-        if not self.faults:
+        if not (self.faults or self.is_quiet):
             iterations = count_noun(self.iterations, "iteration")
             yield f"{iterations}, {count_noun(self.lists, 'list')}: no fault found"
             if self.without:
