@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -11,6 +9,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import DataError
 from mosesplug.metrics import Metric, PreparedReferences, metric, metric_names
 from mosesplug.testing import METRIC_CHECKS
+from mosesplug.testing.checks import run_checks
 from mosesplug.testing.metrics import HYPOTHESES, REFERENCES, HypothesisTexts, as_text
 
 ONE_REFERENCE = {"PER"}
@@ -44,9 +43,8 @@ def statistics(
     )
 
 
-@pytest.mark.parametrize("check", METRIC_CHECKS.values(), ids=METRIC_CHECKS.keys())
-def test_conformance(scorer: Metric, check: Callable[[Metric], None]) -> None:
-    check(scorer)
+def test_conformance(scorer: Metric) -> None:
+    run_checks(METRIC_CHECKS, scorer, scorer.name)
 
 
 def test_signatures_name_the_version(scorer: Metric) -> None:

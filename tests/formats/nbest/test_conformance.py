@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,12 +10,12 @@ import pytest
 from formats.errors import FormatError
 from formats.nbest.registry import detect_format, find_format, split_format_name
 from mosesplug.testing import LIST_FORMAT_CHECKS, ListFormatCase
+from mosesplug.testing.checks import run_checks
 from tests.formats.nbest.test_list_formats import INVALID, VALID, read_options
 
 
-@pytest.mark.parametrize("check", LIST_FORMAT_CHECKS.values(), ids=LIST_FORMAT_CHECKS.keys())
 @pytest.mark.parametrize("path", VALID, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_conformance(path: Path, check: Callable[[ListFormatCase], None]) -> None:
+def test_conformance(path: Path) -> None:
     name, options = read_options(path)
     found = find_format(path, name)
     invalid = [
@@ -29,4 +28,5 @@ def test_conformance(path: Path, check: Callable[[ListFormatCase], None]) -> Non
     except FormatError:  # columns without names
         recognized = False
     options = replace(options, group_size=split_format_name(name)[1])
-    check(ListFormatCase(found, (path,), tuple(invalid), options, recognized))
+    case = ListFormatCase(found, (path,), tuple(invalid), options, recognized)
+    run_checks(LIST_FORMAT_CHECKS, case, path.name)
