@@ -136,7 +136,10 @@ class Candidates:
 
     Attributes:
         answers: these questions. ``score`` and ``first_best`` are always answered.
+        shards: of lists only, the ``ListShards``; the lists of this process are one shard.
     """
+
+    shards: Any
 
     answers: ClassVar[frozenset[Question]] = frozenset()
 

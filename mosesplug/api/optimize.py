@@ -21,6 +21,7 @@ from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData
 from mosesplug.learning.optimize import bind_optimizer, validate
 from mosesplug.learning.optimize import optimize as learn
 from mosesplug.metrics import Metric
+from mosesplug.optimizers import Optimizer
 from mosesplug.optimizers.problem import Progress as ReportWork
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.results.render.render import Medium, list_blocks
@@ -237,8 +238,15 @@ def optimize(
     with open_progress(progress) as report:
         task = make_task(**keywords)
         log_formats(task.data.lists, task.settings.lists)
+        optimizer, idle = check_settings(task.settings)
         fit = fit_settings(
-            task.settings, task.data, report, columns=task.columns, config=task.config
+            task.settings,
+            optimizer,
+            task.data,
+            report,
+            idle=idle,
+            columns=task.columns,
+            config=task.config,
         )
     warnings = tuple(Message(warning, LEARNING) for warning in fit.warnings)
     log_warnings(warnings)
@@ -311,24 +319,29 @@ def algorithms() -> dict[str, str]:
     return {name: each.summary for name, each in registered().items()}
 
 
-def check_settings(settings: LearningSettings) -> list[str]:
-    """Check options and input files of settings; return warnings about options.
+def check_settings(settings: LearningSettings) -> tuple[Optimizer, list[str]]:
+    """Check options and input files of settings.
+
+    Returns:
+        The algorithm with its options, and warnings about options without effect.
 
     Raises:
         UsageError: an unknown algorithm or option, or an invalid value.
         OSError: a file is missing.
     """
-    idle = find_idle_options(bind_optimizer(settings), settings.options)
+    optimizer = bind_optimizer(settings)
     for path in settings.input_paths:
         path.stat()
-    return idle
+    return optimizer, find_idle_options(optimizer, settings.options)
 
 
 def fit_settings(
     settings: LearningSettings,
+    optimizer: Optimizer,
     given: GivenData = NOTHING_GIVEN,
     progress: ReportWork = no_progress,
     *,
+    idle: Sequence[str] = (),
     columns: NDArray[np.int64] | None = None,
     config: MosesIni | None = None,
 ) -> Fit:
@@ -336,6 +349,7 @@ def fit_settings(
 
     Args:
         settings: what to learn from, and how.
+        optimizer, idle: from ``check_settings``.
         given: data in the place of those that settings name.
         progress: called with the work done.
         columns, config: see ``Fit``.
@@ -344,8 +358,7 @@ def fit_settings(
         UsageError, FormatError, DataError, OptimizerError: see ``optimize``.
         OSError: a file is missing.
     """
-    idle = check_settings(settings)
-    result = learn(settings, progress, given)
+    result = learn(settings, optimizer, progress, given)
     gains = measure_gains(result)
     gaming = find_gaming(gains)
     warnings = (*idle, *result.warnings, *([] if gaming is None else [gaming]))

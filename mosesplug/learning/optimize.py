@@ -140,16 +140,18 @@ def bind_optimizer(settings: LearningSettings) -> Optimizer:
 
 def optimize(
     settings: LearningSettings,
+    optimizer: Optimizer,
     progress: Progress = no_progress,
     given: GivenData = NOTHING_GIVEN,
 ) -> OptimizeResult:
     """Learn weights from existing n-best lists or search graphs.
 
     Args:
+        settings: what to learn from, and how.
+        optimizer: from ``bind_optimizer``.
         given: data in the place of those that settings name.
     """
     began = time.perf_counter()
-    optimizer = bind_optimizer(settings)
     optimizer.require_source(is_known=settings.lists.source is not None or given.source is not None)
     data = read_data(settings, progress, given)
     held_out = read_held_out_lists(settings, data, progress, given)

@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.learning.inputs import LearningData
-from mosesplug.learning.optimize import LearningResult, find_warnings, learn_weights, optimize
+from mosesplug.learning.optimize import (
+    LearningResult,
+    OptimizeResult,
+    bind_optimizer,
+    find_warnings,
+    learn_weights,
+    optimize,
+)
 from mosesplug.learning.weights import StartingWeights, format_weights
 from mosesplug.optimizers import Problem, Progress, Solution, corpus_score
 from mosesplug.settings.learning import LearningSettings
@@ -23,6 +30,10 @@ POINTS = ([1.0, 0.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 
 
 ALL, NONE = np.arange(60), np.zeros(0, dtype=np.int64)
 """Positions of the sentences learned from, and held out."""
+
+
+def learn_from(settings: LearningSettings) -> OptimizeResult:
+    return optimize(settings, bind_optimizer(settings))
 
 
 def data() -> LearningData:
@@ -81,7 +92,7 @@ def test_a_script_learns_weights_with_one_call(tmp_path: Path) -> None:
         options={"restarts": 1, "polish": 0},
         threads=1,
     )
-    result = optimize(settings)
+    result = learn_from(settings)
     assert result.data.space.names == ("A_0", "B_0")
     assert result.learning.solution.score == 1.0
     assert result.learning.solution.weights[1] > result.learning.solution.weights[0]

@@ -46,7 +46,7 @@ def optimize(options: OptimizeCommand) -> None:
             " --output FILE for the weights"
         )
     # Fail now instead of after minutes of work.
-    idle = check_settings(settings)
+    optimizer, idle = check_settings(settings)
     # Weights may replace those that the run starts from.
     starts = (*settings.init_files, settings.sparse_init)
     inputs = settings.input_paths
@@ -60,7 +60,7 @@ def optimize(options: OptimizeCommand) -> None:
     lists = copy_pipes(settings.nbest)
     print_formats(lists, settings.lists, quiet=quiet)
     with progress_bar(quiet) as progress:
-        fit = fit_settings(settings, GivenData(lists=lists), progress)
+        fit = fit_settings(settings, optimizer, GivenData(lists=lists), progress, idle=idle)
     print_warnings(fit.warnings[len(idle) :])
     if options.json or not quiet:
         # On stderr, so that the weights can be piped.

@@ -14,7 +14,7 @@ from formats.errors import FormatError
 from mosesplug.errors import DataError, MosesplugError, StoreError, UsageError
 from mosesplug.learning.lists.merging import NO_REFERENCES, load_lists
 from mosesplug.learning.lists.outside import find_metric_of
-from mosesplug.learning.optimize import OptimizeResult, optimize
+from mosesplug.learning.optimize import OptimizeResult, bind_optimizer, optimize
 from mosesplug.metrics import metric as find_metric
 from mosesplug.optimizers import algorithms
 from mosesplug.results.choices.oracle_lists import open_oracle_lists, rank_lists
@@ -32,6 +32,10 @@ SHORT: dict[str, dict[str, object]] = {
     "pro+mert": {"restarts": 2},
     "pso": {"particles": 20},
 }
+
+
+def learn_from(settings: LearningSettings) -> OptimizeResult:
+    return optimize(settings, bind_optimizer(settings))
 
 
 @pytest.fixture
@@ -63,7 +67,7 @@ def read(name: str) -> NDArray[np.float64]:
 
 def learn(**values: Any) -> OptimizeResult:
     values = {"nbest": ["lists"], "threads": 1} | values
-    return optimize(make_learning_settings(values))
+    return learn_from(make_learning_settings(values))
 
 
 def choose(weights: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -227,7 +231,7 @@ def import_scores(
 def test_a_store_keeps_scores(lists: Path) -> None:
     import_scores("store", "COMET=comet,comet", "lists", "lists")
     expected = learn(scores=["COMET=comet"]).learning.solution
-    found = optimize(LearningSettings(store=Path("store"), threads=1)).learning.solution
+    found = learn_from(LearningSettings(store=Path("store"), threads=1)).learning.solution
     assert found.weights.tolist() == expected.weights.tolist()
     with NBestStore.open("store") as store:
         assert store.tuning_set().stats.tobytes() == (
@@ -251,12 +255,12 @@ def test_a_store_keeps_scores(lists: Path) -> None:
 def test_references_leave_stored_scores_as_they_are(lists: Path) -> None:
     import_scores("store", "COMET=comet", "lists")
     values: dict[str, Any] = {"from": "store", "threads": 1}
-    alone = optimize(make_learning_settings(values)).learning.solution
-    found = optimize(make_learning_settings({**values, "refs": "refs"})).learning.solution
+    alone = learn_from(make_learning_settings(values)).learning.solution
+    found = learn_from(make_learning_settings({**values, "refs": "refs"})).learning.solution
     assert found.weights.tobytes() == alone.weights.tobytes()
     import_scores("both", "COMET=comet", "lists", name="COMET+BLEU", references=Path("refs"))
     with pytest.raises(UsageError, match="no scores to compute COMET,BLEU again: add --scores"):
-        optimize(make_learning_settings({"from": "both", "refs": "refs", "threads": 1}))
+        learn_from(make_learning_settings({"from": "both", "refs": "refs", "threads": 1}))
 
 
 def test_stored_lists_find_scores_by_their_texts(lists: Path) -> None:
@@ -271,7 +275,7 @@ def test_stored_lists_find_scores_by_their_texts(lists: Path) -> None:
     metric = find_metric("BLEU")
     list(import_lists(sources, target, metric=metric, references=refs, source=None, threads=1))
     values: dict[str, Any] = {"from": "store", "threads": 1}
-    found = optimize(make_learning_settings({**values, "scores": ["COMET=by-text"]}))
+    found = learn_from(make_learning_settings({**values, "scores": ["COMET=by-text"]}))
     solution = found.learning.solution
     order = [line.split(" ||| ")[:2] for line in Path("lists").read_text().splitlines()]
     comet = np.array([float(known[tuple(key)]) for key in order])
@@ -285,7 +289,7 @@ def test_stored_lists_find_scores_by_their_texts(lists: Path) -> None:
         Path("refs-only").write_text(lines[0] + "\n")
         Path("twice").write_text(f"{lines[0]}\n{lines[0]}1\n")
         with pytest.raises((FormatError, DataError), match=message):
-            optimize(make_learning_settings({**values, "scores": [f"COMET={name}"]}))
+            learn_from(make_learning_settings({**values, "scores": [f"COMET={name}"]}))
 
 
 @pytest.mark.parametrize("method", ["sentence", "greedy"])

@@ -11,18 +11,22 @@ import mosesplug
 from formats.nbest.files import read_nbest_blocks
 from formats.references import read_references
 from mosesplug.errors import UsageError
-from mosesplug.learning.optimize import OptimizeResult, optimize
+from mosesplug.learning.optimize import OptimizeResult, bind_optimizer, optimize
 from mosesplug.metrics import metric
 from mosesplug.metrics.outside import OutsideMetric
 from mosesplug.results.scores.gains import Gain, MetricGain, find_gaming, measure_gains
 from mosesplug.results.scores.significance import approximate_randomization, paired_bootstrap
-from mosesplug.settings.learning import make_learning_settings
+from mosesplug.settings.learning import LearningSettings, make_learning_settings
 from mosesplug.store import NBestStore
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import IterationStart
 
 SENTENCES, HYPOTHESES = 40, 6
 WORDS = ["a", "b", "c", "d", "e", "f", "g"]
+
+
+def learn_from(settings: LearningSettings) -> OptimizeResult:
+    return optimize(settings, bind_optimizer(settings))
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +58,7 @@ def learn(lists: Path, **values: object) -> OptimizeResult:
         "init": str(lists / "init"),
         **values,
     }
-    return optimize(make_learning_settings(given))
+    return learn_from(make_learning_settings(given))
 
 
 def choose(lists: Path, weights: np.ndarray) -> np.ndarray:
@@ -245,8 +249,8 @@ def test_gains_of_stored_lists(lists: Path, tmp_path: Path) -> None:
         )
     values = {"from": tmp_path / "store", "metric": "BLEU", "report-metric": ["WER"]}
     with pytest.raises(UsageError, match="to report WER, use --refs FILE"):
-        optimize(make_learning_settings(values))
-    result = optimize(make_learning_settings({**values, "refs": lists / "refs"}))
+        learn_from(make_learning_settings(values))
+    result = learn_from(make_learning_settings({**values, "refs": lists / "refs"}))
     of_files = learn(
         lists, metric="BLEU", scores=[], refs=lists / "refs", **{"report-metric": ["WER"]}
     )

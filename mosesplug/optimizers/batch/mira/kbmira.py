@@ -50,7 +50,6 @@ from mosesplug.optimizers.batch.mira.kernels import (
     average_weights,
 )
 from mosesplug.optimizers.bounds import Bounds
-from mosesplug.optimizers.list_candidates import Sharded
 from mosesplug.optimizers.lists.shards import ListShard, ListShards
 from mosesplug.optimizers.problem import (
     Problem,
@@ -166,7 +165,9 @@ class ShardLosses(NamedTuple):
 
 
 class ShardedMiraLearner:
-    """The mean of learners of shards; has the methods of ``MiraLearner``.
+    """The mean of learners of shards of lists; has the methods of ``MiraLearner``.
+
+    The lists of this process are one shard, which learns as ``MiraLearner`` does, to the last bit.
 
     The averaged weights are the mean of the initial weights and those after each update, of all
     shards.
@@ -417,9 +418,7 @@ def _make_learner(
             candidates = candidates.widen(options.graph_beam)
         n_dense = problem.tuning_set.space.n_dense
         return MiraLearner(GraphHypotheses(candidates, n_dense), settings, state)
-    if isinstance(candidates, Sharded):
-        return ShardedMiraLearner(candidates.shards, metric, settings, state)
-    return MiraLearner(ListHypotheses(problem.tuning_set, metric), settings, state)
+    return ShardedMiraLearner(candidates.shards, metric, settings, state)
 
 
 ALGORITHMS = (
