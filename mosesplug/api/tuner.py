@@ -39,10 +39,10 @@ from mosesplug.settings.toml import overlay_settings, read_settings
 from mosesplug.tuning.conclude import conclude
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.iteration import decoded_weights
-from mosesplug.tuning.loop import DecodingRequest, ask, open_loop, tell
+from mosesplug.tuning.loop import DecodingRequest, ask, tell
 from mosesplug.tuning.repeated_lists import reject_repeated_lists
 from mosesplug.tuning.resume import EarlierRun, has_earlier_run
-from mosesplug.tuning.setup import check_outputs
+from mosesplug.tuning.setup import check_outputs, prepare_run
 from mosesplug.tuning.stopping import find_reason_to_stop
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.iteration_files import result_path, weights_path
@@ -200,7 +200,7 @@ class Tuner:
             configuration = make_plan(fill_defaults(values)).configuration
             workspace = Workspace(directory, configuration.decoding.nbest)
             check_outputs(configuration, workspace)
-            context, _ = stack.enter_context(open_loop(configuration, workspace, earlier, receive))
+            context = stack.enter_context(prepare_run(configuration, workspace, earlier, receive))
             due = len(context.store.iterations()) + 1
             was_asked = was_asked or workspace.run(due, "dense").is_file()
             return cls(stack.pop_all(), context, was_asked=was_asked)
@@ -220,7 +220,7 @@ class Tuner:
             return None
         context = self._open_context()
         if self._asked is None:
-            request = ask(context, None)
+            request = ask(context)
             if request is None:
                 self._reason = find_reason_to_stop(context)
                 try:
@@ -286,7 +286,7 @@ class Tuner:
             checked = reject_repeated_lists(checked, context.store, what)
         answer = DecodedInput(Path(what), (), out, err, self._clock.seconds(), lists=checked)
         try:
-            tell(context, None, asked, answer)
+            tell(context, asked, answer)
         finally:
             if len(context.store.iterations()) >= asked.iteration:  # the lists are stored
                 self._asked, self._was_asked = None, False

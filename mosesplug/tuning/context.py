@@ -24,6 +24,7 @@ from mosesplug.settings.sharding import Sharding
 from mosesplug.settings.source import read_source_lengths
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.domains import DomainLearning
+from mosesplug.tuning.heldout import HeldOutScorer
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import read_result
 from mosesplug.tuning.workdir.workspace import Workspace
@@ -70,7 +71,7 @@ class RunData:
 
 @dataclass(frozen=True, kw_only=True)
 class Context(RunData):
-    """A run: its data, files, events, decoder and optimizer.
+    """A run: its data, files, events, decoder, optimizer and held-out set.
 
     Attributes:
         workspace: paths in the working directory.
@@ -78,6 +79,7 @@ class Context(RunData):
         store: the run's own store, open for writing.
         decoder: turns the input into hypotheses.
         optimizer: turns hypotheses into weights.
+        held_out: scores weights on the held-out set; None without one.
     """
 
     workspace: Workspace
@@ -86,6 +88,7 @@ class Context(RunData):
     watch: Watcher
     decoder: Decoder
     optimizer: Optimizer
+    held_out: HeldOutScorer | None = None
 
     @cached_property
     def source_lengths(self) -> NDArray[np.int64] | None:

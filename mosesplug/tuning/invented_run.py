@@ -27,11 +27,10 @@ from mosesplug.store import NBestStore
 from mosesplug.tuning.context import Context, RunData
 from mosesplug.tuning.graphs.features import read_configured_features
 from mosesplug.tuning.graphs.forest import use_own_graphs
-from mosesplug.tuning.heldout import HeldOutScorer
 from mosesplug.tuning.setup import make_task
 from mosesplug.tuning.workdir.workspace import Workspace
 
-RunLoop = Callable[[Context, HeldOutScorer | None], object]
+RunLoop = Callable[[Context], object]
 """Runs all iterations."""
 
 _TEXTS = ("a b c d e f g", "a b c x e f g h", "b c d e f a", "g f e d c b a")
@@ -79,7 +78,7 @@ def tune_invented_sentences(
             decoder=use_own_graphs(decoder, task, configuration, store, workspace.store),
             optimizer=_with_few_restarts(optimizer),
         )
-        run(context, None)
+        run(context)
 
 
 def _shorten(configuration: Configuration, directory: Path) -> Configuration:

@@ -33,7 +33,6 @@ from mosesplug.tuning.context import Context
 from mosesplug.tuning.graphs.learning import use_graphs
 from mosesplug.tuning.graphs.storing import store_graphs
 from mosesplug.tuning.guarding import guard_decoded, guard_weights
-from mosesplug.tuning.heldout import HeldOutScorer
 from mosesplug.tuning.online.source import drop_open_epoch, is_same_start
 from mosesplug.tuning.online.state import (
     decode_states,
@@ -62,7 +61,7 @@ from mosesplug.tuning.workdir.records import (
 from mosesplug.tuning_set import TuningSet
 
 
-def finish_iteration(context: Context, judge: HeldOutScorer | None) -> None:
+def finish_iteration(context: Context) -> None:
     """Optimize on the lists of all iterations so far; store the result.
 
     Raises:
@@ -76,9 +75,9 @@ def finish_iteration(context: Context, judge: HeldOutScorer | None) -> None:
     result = optimize_weights(context, current)
     # A strict run must end before weights that it rejects can be resumed from.
     guard_weights(context, result.weights)
-    if judge is not None:
+    if (held_out := context.held_out) is not None:
         before, start = read_evaluations(store.iterations()[:-1]), read_start(current).weights
-        evaluations = judge.evaluate_iteration(current.iteration, start, result.weights, before)
+        evaluations = held_out.evaluate_iteration(current.iteration, start, result.weights, before)
         result = replace(result, heldout=evaluations)
     # Before its files: a run that is killed in between writes them again from the store.
     store.record_result(current.iteration, result.as_record())

@@ -5,7 +5,7 @@ other files in the working directory are derived from it and can be written agai
 depend on the seed and the iteration only. So a run that was killed anywhere resumes, and ends with
 the same bytes as one that was not.
 
-``tune`` is ``while (request := ask(...)) is not None: tell(..., request, decode(request))``:
+``tune`` is ``while request := ask(context): tell(context, request, decode(request))``:
 whoever decodes elsewhere asks and tells. A request without an answer is asked again, and lists are
 stored before anything is learned from them.
 """
@@ -24,7 +24,6 @@ from mosesplug.store import NBestStore
 from mosesplug.tuning.conclude import conclude
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.graphs.forest import check_forest
-from mosesplug.tuning.heldout import HeldOutScorer
 from mosesplug.tuning.iteration import (
     decode_input,
     finish_iteration,
@@ -34,8 +33,7 @@ from mosesplug.tuning.iteration import (
     write_result_files,
 )
 from mosesplug.tuning.online.run import open_online_run
-from mosesplug.tuning.online.state import forget_earlier_states
-from mosesplug.tuning.resume import EarlierRun, check_earlier_run
+from mosesplug.tuning.resume import check_earlier_run
 from mosesplug.tuning.setup import check_outputs, prepare_run
 from mosesplug.tuning.stopping import find_reason_to_stop
 from mosesplug.tuning.warming import compile_while_decoding
@@ -66,11 +64,11 @@ def tune(configuration: Configuration, watch: Watcher = ignore_event) -> Result:
     check_outputs(configuration, workspace)
     with workspace.lock():
         earlier = check_earlier_run(configuration, workspace, watch)
-        with open_loop(configuration, workspace, earlier, watch) as (context, judge):
-            return finish_run(context, judge)
+        with prepare_run(configuration, workspace, earlier, watch) as context:
+            return finish_run(context)
 
 
-def finish_run(context: Context, judge: HeldOutScorer | None) -> Result:
+def finish_run(context: Context) -> Result:
     """Run all iterations that are missing, and write the result.
 
     Raises:
@@ -78,9 +76,9 @@ def finish_run(context: Context, judge: HeldOutScorer | None) -> Result:
     """
     with _failures_name_the_iteration(context.store):
         if context.configuration.online is None:
-            _run(context, judge)
+            _run(context)
         elif not find_reason_to_stop(context):
-            _run_online(context, judge)
+            _run_online(context)
     return conclude(context, find_reason_to_stop(context))
 
 
@@ -97,7 +95,7 @@ class DecodingRequest:
     weights: Weights
 
 
-def ask(context: Context, judge: HeldOutScorer | None) -> DecodingRequest | None:
+def ask(context: Context) -> DecodingRequest | None:
     """Return what must be decoded next; None if the run is finished.
 
     It first finishes an iteration that has its lists but no result, because a run was killed in
@@ -116,7 +114,7 @@ def ask(context: Context, judge: HeldOutScorer | None) -> DecodingRequest | None
         )
     iterations = store.iterations()
     if iterations and iterations[-1].result is None:
-        finish_iteration(context, judge)
+        finish_iteration(context)
     if find_reason_to_stop(context):
         return None
     iterations = store.iterations()
@@ -131,9 +129,7 @@ def ask(context: Context, judge: HeldOutScorer | None) -> DecodingRequest | None
     return DecodingRequest(iteration, weights)
 
 
-def tell(
-    context: Context, judge: HeldOutScorer | None, request: DecodingRequest, lists: DecodedInput
-) -> None:
+def tell(context: Context, request: DecodingRequest, lists: DecodedInput) -> None:
     """Check, score and store the lists of a request, optimize, and write the result.
 
     Raises:
@@ -148,29 +144,7 @@ def tell(
             " Ask for the next request."
         )
     store_lists(context, request.iteration, request.weights, lists)
-    finish_iteration(context, judge)
-
-
-@contextmanager
-def open_loop(
-    configuration: Configuration, workspace: Workspace, earlier: EarlierRun, watch: Watcher
-) -> Iterator[tuple[Context, HeldOutScorer | None]]:
-    """Prepare a run, or an earlier one to be continued, for ``ask`` and ``tell``.
-
-    Args:
-        earlier: whether an earlier run there is continued or replaced.
-
-    Yields:
-        The run, and what scores its held-out set.
-
-    Raises:
-        UsageError, DataError, DecoderError, StoreMismatch, FormatError: as ``tune``.
-    """
-    with prepare_run(configuration, workspace, watch, earlier) as (context, judge):
-        store = context.store
-        _drop_unrecorded_epoch(store)
-        forget_earlier_states(store)
-        yield context, judge
+    finish_iteration(context)
 
 
 @contextmanager
@@ -183,33 +157,26 @@ def _failures_name_the_iteration(store: NBestStore) -> Iterator[None]:
         raise type(error)(f"iteration {iteration}: {error.template}\n{_HOW_TO_CONTINUE}") from error
 
 
-def _drop_unrecorded_epoch(store: NBestStore) -> None:
-    """Drop an epoch of shards without a result; the shards can repeat it."""
-    records = store.iterations()
-    if records and records[-1].result is None and not records[-1].n_lists:
-        store.drop_last(records[-1].iteration)
-
-
-def _run(context: Context, judge: HeldOutScorer | None) -> None:
+def _run(context: Context) -> None:
     """Alternate between decoding the whole input and optimizing on all lists."""
     iterations = context.store.iterations()
     is_unfinished = bool(iterations) and iterations[-1].result is None
     skip = context.configuration.skip_decoder and not is_unfinished
-    while (request := ask(context, judge)) is not None:
+    while (request := ask(context)) is not None:
         with compile_while_decoding(context, finish_run):
             lists = decode_input(context, request.iteration, request.weights, skip=skip)
             # Other processes read search graphs, while this one waits.
             store_lists(context, request.iteration, request.weights, lists)
-        finish_iteration(context, judge)
+        finish_iteration(context)
         skip = False
 
 
-def _run_online(context: Context, judge: HeldOutScorer | None) -> None:
+def _run_online(context: Context) -> None:
     """Run epochs; each decodes and learns in turn."""
     with ExitStack() as compiling:
         # Starting servers and decoding the first epoch take time, too.
         compiling.enter_context(compile_while_decoding(context, finish_run))
-        with open_online_run(context, judge) as run_iteration:
+        with open_online_run(context) as run_iteration:
             while not find_reason_to_stop(context):
                 make_graphs(context)
                 run_iteration()

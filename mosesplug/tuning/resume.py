@@ -118,6 +118,13 @@ def report_changed_settings(context: Context) -> None:
         context.watch(Note(f"continuing after iteration {len(iterations)}"))
 
 
+def drop_unrecorded_epoch(store: NBestStore) -> None:
+    """Drop an epoch of shards without a result; the shards can repeat it."""
+    records = store.iterations()
+    if records and records[-1].result is None and not records[-1].n_lists:
+        store.drop_last(records[-1].iteration)
+
+
 def find_unstored_iterations(workspace: Workspace, store: NBestStore) -> range:
     """Return the iterations that files call finished but the store lacks.
 

@@ -36,14 +36,16 @@ from mosesplug.tuning.domains import DomainDecoder, DomainLearning
 from mosesplug.tuning.graphs.forest import open_graph_decoder, use_own_graphs
 from mosesplug.tuning.graphs.learning import check_graphs, read_fixed_weights
 from mosesplug.tuning.guarding import guard_input
-from mosesplug.tuning.heldout import HeldOutScorer, open_held_out_scorer
+from mosesplug.tuning.heldout import open_held_out_scorer
 from mosesplug.tuning.online.decoder import check_online
+from mosesplug.tuning.online.state import forget_earlier_states
 from mosesplug.tuning.parallel.shards import split_into_shards
 from mosesplug.tuning.references import read_run_references
 from mosesplug.tuning.resume import (
     EarlierRun,
     adopt_files,
     choose_seed,
+    drop_unrecorded_epoch,
     find_unstored_iterations,
     report_changed_settings,
 )
@@ -165,9 +167,16 @@ def check_run(configuration: Configuration) -> tuple[Algorithm, Optimizer]:
 
 @contextmanager
 def prepare_run(
-    configuration: Configuration, workspace: Workspace, watch: Watcher, earlier: EarlierRun
-) -> Iterator[tuple[Context, HeldOutScorer | None]]:
-    """Check settings and data, then replace an earlier run and open the store."""
+    configuration: Configuration, workspace: Workspace, earlier: EarlierRun, watch: Watcher
+) -> Iterator[Context]:
+    """Check settings and data, then replace or continue an earlier run, and open the store.
+
+    Args:
+        earlier: whether an earlier run there is continued or replaced.
+
+    Raises:
+        UsageError, DataError, DecoderError, StoreMismatch, FormatError: as ``tune``.
+    """
     optimization = configuration.optimization
     algorithm, optimizer = check_run(configuration)
     _report_idle_settings(optimization, optimizer, watch)
@@ -206,7 +215,7 @@ def prepare_run(
     show = decoder.features
     check_names(optimization, show)
     start = _find_starting_weights(show, configuration)
-    judge = open_held_out_scorer(configuration, config, show, watch)
+    held_out = open_held_out_scorer(configuration, config, show, watch)
     if earlier == "replaced":
         watch(
             Note(
@@ -243,14 +252,17 @@ def prepare_run(
             watch=watch,
             decoder=use_own_graphs(decoder, task, configuration, store, workspace.store),
             optimizer=optimizer,
+            held_out=held_out,
         )
         if unstored := find_unstored_iterations(workspace, store):
             adopt_files(context, unstored)
         report_changed_settings(context)
         # With the seed that was drawn: the file must repeat this very run.
         write_settings(workspace.settings, collect_values(configuration, context.seed))
+        drop_unrecorded_epoch(store)
+        forget_earlier_states(store)
         try:
-            yield context, judge
+            yield context
         finally:
             context.decoder.close()
 

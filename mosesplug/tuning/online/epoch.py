@@ -29,7 +29,7 @@ from mosesplug.optimizers.problem import Problem
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.guarding import FirstLook, guard_decoded, guard_weights
-from mosesplug.tuning.heldout import HeldOutScorer, count_since_best
+from mosesplug.tuning.heldout import count_since_best
 from mosesplug.tuning.online.numbering import FeatureNumbering, name_weights
 from mosesplug.tuning.online.source import EpochLists, EpochSetup
 from mosesplug.tuning.online.state import averages_weights, encode_state
@@ -52,14 +52,12 @@ class Epoch:
     """What stays the same during an epoch.
 
     Attributes:
-        scorer: the scorer of the held-out set, or None.
         iteration: from 1; the epoch's number, too.
         before: evaluations of earlier iterations.
     """
 
     context: Context
     texts: Sequence[bytes]
-    scorer: HeldOutScorer | None
     iteration: int
     record: IterationStart
     learner: Learner
@@ -96,10 +94,11 @@ class Epoch:
 
     def evaluate(self, weights: Weights, updates: int, *earlier: Evaluation) -> list[Evaluation]:
         """Translate the held-out set, if any; ``earlier`` are those of the epoch."""
-        if self.scorer is None:
+        held_out = self.context.held_out
+        if held_out is None:
             return []
         before = (*self.before, *earlier)
-        return [self.scorer.evaluate(self.iteration, updates, weights, before)]
+        return [held_out.evaluate(self.iteration, updates, weights, before)]
 
 
 def run_batches(
@@ -246,7 +245,7 @@ class _HeldOutScores:
     def add(self, state: LearnerState) -> None:
         """Evaluate the weights of a state, if there is a held-out set."""
         epoch, evaluations = self._epoch, self._evaluations
-        if epoch.scorer is None:
+        if epoch.context.held_out is None:
             return
         if len(evaluations) < len(self._stored):
             evaluations.append(self._stored[len(evaluations)])

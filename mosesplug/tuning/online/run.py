@@ -12,7 +12,6 @@ from formats.text import read_lines
 from mosesplug.decoders.batch import BatchDecoder
 from mosesplug.events import Note
 from mosesplug.tuning.context import Context
-from mosesplug.tuning.heldout import HeldOutScorer
 from mosesplug.tuning.iteration import write_decoding_files, write_result_files
 from mosesplug.tuning.online.epoch import Epoch, run_batches
 from mosesplug.tuning.online.sharded import ShardWorkers, run_shards
@@ -38,7 +37,7 @@ from mosesplug.tuning.workdir.records import (
 
 
 @contextmanager
-def open_online_run(context: Context, scorer: HeldOutScorer | None) -> Iterator[Callable[[], None]]:
+def open_online_run(context: Context) -> Iterator[Callable[[], None]]:
     """Start the decoders and workers of an online run; they end with the block.
 
     Returns:
@@ -71,14 +70,13 @@ def open_online_run(context: Context, scorer: HeldOutScorer | None) -> Iterator[
                     open_executor(sharding.workers, sharding.shards, sharding.scheduler)
                 )
                 workers = ShardWorkers(sharding, parts, executor, recipe)
-        yield partial(_run_iteration, context, texts, workers, scorer)
+        yield partial(_run_iteration, context, texts, workers)
 
 
 def _run_iteration(
     context: Context,
     texts: Sequence[bytes],
     workers: BatchDecoder | DecodingWorkers | ShardWorkers,
-    scorer: HeldOutScorer | None,
 ) -> None:
     """Finish the interrupted iteration, or run the next one.
 
@@ -104,7 +102,7 @@ def _run_iteration(
     record = IterationStart(weights, context.seed, context.settings, (), 0.0)
     before = read_evaluations(done)
     learner, states, numbering = start_epoch(context, weights, last, shards)
-    epoch = Epoch(context, texts, scorer, iteration, record, learner, states, numbering, before)
+    epoch = Epoch(context, texts, iteration, record, learner, states, numbering, before)
     if isinstance(workers, ShardWorkers):
         result = run_shards(epoch, workers, last)
     else:
