@@ -7,17 +7,15 @@ raises one clear error for each failure.
 
 from __future__ import annotations
 
-import errno
 import os
-import socket
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import lmdb
 
-from mosesplug.errors import StoreError, StoreFull, StoreInUse
+from mosesplug.errors import StoreError, StoreInUse
 from mosesplug.store.files.commits import undo_failed_commit
 from mosesplug.store.files.handles import (
     Handle,
@@ -26,15 +24,12 @@ from mosesplug.store.files.handles import (
     guard_table,
     share_handle,
 )
-from mosesplug.store.files.locks import BUSY, FileLock
+from mosesplug.store.files.locks import FileLock
 from mosesplug.store.files.opening import (
     DATABASES,
-    MORE_FILES,
     create_data,
     explain_failure,
     has_room,
-    in_use_error,
-    no_locks_error,
     no_room_error,
     open_files,
     reject_links,
@@ -47,14 +42,13 @@ from mosesplug.store.files.pages import (
     read_meta,
 )
 from mosesplug.store.files.replacement import keep_files, remove_drafts, replace_data
+from mosesplug.store.files.writer import is_full, lock_for_writing, make_directory, writing_error
 from mosesplug.store.sums import ComparedSums
 
 Result = TypeVar("Result")
 
-_TABLE_BYTES = 1 << 14
 _UNIT = 1 << 16
 """A multiple of the size of a page, of which maps are multiples."""
-_FULL = ("No space left", "Disk quota", "File too large", "Input/output error")
 
 
 class Environment:
@@ -82,13 +76,13 @@ class Environment:
         reject_links(self.path, writable=writable)
         self.compared: dict[int, ComparedSums] = {}
         if writable:
-            self._make_directory()
+            make_directory(self.path)
         elif not (self.path / "data.mdb").is_file():
             raise StoreError(f"there is no n-best store at {self.path}")
         try:
             if writable:
                 # Before LMDB opens its files: it could disturb a writer that copied them.
-                self._lock = self._lock_for_writing()
+                self._lock = lock_for_writing(self.path)
                 remove_drafts(self.path)
             self._handle = share_handle(
                 self.path / "data.mdb", writable=writable, open_new=lambda: self._open(map_size)
@@ -112,8 +106,8 @@ class Environment:
                 guard = guard_table(self.path / "lock.mdb") if is_locked else None
                 key = find_key(self.path / "data.mdb")
         except (lmdb.Error, OSError) as error:
-            if any(reason in str(error) for reason in _FULL):
-                raise self._translated(error) from None
+            if is_full(error):
+                raise writing_error(self.path, error) from None
             raise explain_failure(self.path, error) from None
         except UnicodeError:
             raise StoreError(
@@ -134,37 +128,6 @@ class Environment:
             return  # LMDB makes the file, or says what is wrong
         if meta is None and not self.writable:
             raise StoreError(f"there is no n-best store at {self.path}, or it is being created")
-
-    def _make_directory(self) -> None:
-        """Create the directory and LMDB's reader table in it.
-
-        LMDB creates the table as a sparse file and maps it; on a full disk, writing to the map
-        kills the process. Writing zeros first raises an error instead. The file is renamed into
-        place and not opened again: closing it would drop LMDB's own locks.
-        """
-        table = self.path / "lock.mdb"
-        draft = self.path / f"lock.{os.getpid()}"
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            if not table.exists():
-                try:
-                    draft.write_bytes(bytes(_TABLE_BYTES))
-                    with suppress(FileExistsError):
-                        os.link(draft, table)
-                except FileNotFoundError:
-                    if not table.exists():  # else another process made it and removed this draft
-                        raise
-                finally:
-                    draft.unlink(missing_ok=True)
-            for left in self.path.glob("lock.*"):
-                if left.name.removeprefix("lock.").isdecimal():
-                    left.unlink(missing_ok=True)  # of a process that was killed
-        except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise self._translated(error) from None
-            raise StoreError(
-                f"cannot make the n-best store at {self.path}: {error.strerror}"
-            ) from None
 
     def check_pages(self, *, large: bool) -> None:
         """Check the pages of the data file, which LMDB would trust.
@@ -215,36 +178,6 @@ class Environment:
                 "empty directory"
             ) from None
 
-    def _lock_for_writing(self) -> FileLock:
-        """Take the writer's lock, and write into its file who has it."""
-        own = f"process {os.getpid()} on {socket.gethostname()}"
-        try:
-            descriptor = os.open(
-                self.path / "writer.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666
-            )
-        except OSError as error:
-            raise self._translated(error) from None
-        try:
-            lock = FileLock(descriptor, exclusive=True)
-        except OSError as error:
-            holder = os.read(descriptor, 1000).decode(errors="replace").strip()
-            os.close(descriptor)
-            if error.errno not in BUSY:
-                raise no_locks_error(self.path) from None
-            if holder == own:
-                raise in_use_error(self.path) from None
-            raise StoreError(
-                f"the n-best store at {self.path} is being written by "
-                f"{holder or 'another process'}: wait for it, or open the store to read"
-            ) from None
-        try:
-            os.ftruncate(descriptor, 0)
-            os.write(descriptor, f"{own}\n".encode())
-        except OSError as error:
-            lock.release()
-            raise self._translated(error) from None
-        return lock
-
     def _open_databases(self, handle: Handle) -> dict[str, Any]:
         if handle.databases:
             return handle.databases  # of another reader
@@ -261,7 +194,7 @@ class Environment:
                 f"there is no n-best store at {self.path}, or it is being created"
             ) from None
         except lmdb.Error as error:
-            raise self._translated(error) from None
+            raise writing_error(self.path, error) from None
 
     def __getitem__(self, name: str) -> Any:
         """Handle of a named database."""
@@ -376,7 +309,7 @@ class Environment:
             except lmdb.MapFullError:
                 self._enlarge_map(handle)
             except (lmdb.Error, OSError, MemoryError) as error:
-                raise self._translated(error) from None
+                raise writing_error(self.path, error) from None
 
     def _undone_if_failed(self, environment: Any) -> AbstractContextManager[None]:
         return undo_failed_commit(self.path / "data.mdb", environment.stat()["psize"])
@@ -403,13 +336,13 @@ class Environment:
         try:
             is_replaced = replace_data(self.path, new)
         except OSError as error:
-            raise self._translated(error) from None
+            raise writing_error(self.path, error) from None
         if not is_replaced:
             raise StoreInUse(
                 f"the n-best store at {self.path} is open in "
                 f"{f'process {readers}' if readers else 'another process'}: wait until it ends"
             )
-        self._make_directory()
+        make_directory(self.path)
 
     def other_readers(self) -> list[int]:
         """Return the other running processes that have read the store."""
@@ -436,15 +369,6 @@ class Environment:
                 f"the n-best store at {self.path} has grown, and its map cannot grow while its "
                 "arrays are in use: close snapshots before writing"
             )
-
-    def _translated(self, error: Exception) -> StoreError:
-        if any(reason in str(error) for reason in _FULL):
-            return StoreFull(
-                f"no room to write the n-best store at {self.path} ({error}): the disk is full "
-                "or failing. Free some space and continue; finished iterations are kept"
-            )
-        why = MORE_FILES if os.strerror(errno.EMFILE) in str(error) else error
-        return StoreError(f"cannot write the n-best store at {self.path}: {why}")
 
     def close(self) -> None:
         """Close the file and release the lock; arrays in use stay valid."""
