@@ -15,8 +15,7 @@ numbers holds the scores of words, whose number varies. Every hypothesis must ha
 the first one, unless the caller names the dense ones: the value of a missing log probability is
 not 0.
 
-The output of Sockeye (``--output-type json``) has such a form, too: one sentence a line, numbered
-from 1, with costs, whose signs are changed.
+The output of Sockeye has such a form, too (``formats.nbest.sockeye``).
 
 ``formats.nbest.json_structs`` parses whole blocks faster and leaves all errors to this module.
 """
@@ -34,16 +33,15 @@ import numpy as np
 from formats.errors import quote
 from formats.nbest.block import NBestList
 from formats.nbest.entry import BLANKS, FLOAT32_LIMIT, Place
+from formats.nbest.json_values import is_number
 from formats.nbest.list_format import ID_NAMES, TEXT_NAMES, ListOptions, SentenceIds
 from formats.nbest.regroup import make_block, pack_texts
+from formats.nbest.sockeye import convert_sockeye, is_sentence_of_sockeye
 
 LIST_KEYS = ("hyps", "nbest", "hypotheses")
 
 _NO_FEATURES = ("id", "utt_id", "sentence_id")
 """Numbers under these keys are never features."""
-
-_SOCKEYE = frozenset(("sentence_id", "translation", "score"))
-"""The keys of every object that Sockeye writes."""
 
 LARGEST_ID = 10**18
 
@@ -102,7 +100,7 @@ class ListForm:
         """Determine the form from the object of the first line."""
         _require_object(found, place)
         if is_sockeye := is_sentence_of_sockeye(found):
-            found = _convert_sockeye(found, place)
+            found = convert_sockeye(found, place)
         list_key = next((key for key in LIST_KEYS if isinstance(found.get(key), list)), None)
         id_key = find_key(ID_NAMES, found)
         if id_key is None and list_key is None:
@@ -142,7 +140,7 @@ def iter_hypotheses(
     """Yield the hypotheses of the object of a line."""
     _require_object(found, place)
     if form.is_sockeye:
-        found = _convert_sockeye(found, place)
+        found = convert_sockeye(found, place)
     sentence = number if form.id_key is None else _sentence(found, form, place)
     rows = [found] if form.list_key is None else _hypotheses(found, form.list_key, place)
     selected = form.names if form.selects else None
@@ -195,59 +193,6 @@ def make_json_block(
 def find_key(names: Sequence[str], found: Mapping[str, Any]) -> str | None:
     """Return the first name that an object has as a key."""
     return next((name for name in names if name in found), None)
-
-
-def read_integer(digits: str) -> int:
-    """Return an integer; cut it to 400 characters, as Python limits the digits."""
-    return int(digits[:400])
-
-
-def is_sentence_of_sockeye(found: Mapping[str, Any]) -> bool:
-    """Return whether an object is a sentence as Sockeye writes it."""
-    return found.keys() >= _SOCKEYE
-
-
-def _convert_sockeye(found: Mapping[str, Any], place: Place) -> dict[str, Any]:
-    """Return a sentence of Sockeye in the form of this module.
-
-    Without alternatives there is only the translation, as that of an empty sentence. What the
-    caller of Sockeye passed through, such as ``text``, is ignored.
-    """
-    if not is_sentence_of_sockeye(found):
-        missing = min(_SOCKEYE - found.keys())
-        raise place.error(
-            f"the object has no {missing}, unlike the first one",
-            'Sockeye writes: {"sentence_id": 1, "translation": "a b", "score": 0.5, '
-            '"translations": ["a b", "a"], "scores": [[0.5], [0.75]]}',
-        )
-    number = found["sentence_id"]
-    if isinstance(number, int) and not isinstance(number, bool):
-        if number < 1:
-            raise place.error(f"sentence_id is {number}", "Sockeye counts sentences from 1")
-        number -= 1
-    texts, costs = found.get("translations"), found.get("scores")
-    if texts is None:
-        texts, costs = [found["translation"]], [found["score"]]
-    if not (isinstance(texts, list) and isinstance(costs, list) and len(texts) == len(costs)):
-        raise place.error(
-            "the object has not one of scores for each of translations",
-            "Give the output of sockeye-translate --output-type json --nbest-size N",
-        )
-    rows = [
-        {"text": text, "scores": {name: _negate(value) for name, value in _name_costs(cost)}}
-        for text, cost in zip(texts, costs, strict=True)
-    ]
-    return {"id": number, "hyps": rows}
-
-
-def _name_costs(cost: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the costs of a translation and of its target factors with their names."""
-    for number, value in enumerate(cost if isinstance(cost, list) else [cost]):
-        yield f"factor{number}_score" if number else "score", value
-
-
-def _negate(value: Any) -> Any:
-    return 0.0 - value if is_number(value) else value
 
 
 def _require_object(found: Any, place: Place) -> None:
@@ -385,11 +330,6 @@ def _leaves(row: Mapping[str, Any], place: Place) -> Iterator[tuple[str, Any]]:
             waiting += [(f"{name}.{inner}", each) for inner, each in reversed(value.items())]
         else:
             yield name, value
-
-
-def is_number(value: Any) -> bool:
-    """Return whether a value is a JSON number."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _number(value: Any, what: str, place: Place) -> float:

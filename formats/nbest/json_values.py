@@ -13,13 +13,22 @@ from os import fspath
 from typing import Any
 
 from formats.nbest.entry import Place
-from formats.nbest.json_objects import read_integer
 from formats.text import StrPath, iter_chunks
 
 CHUNK_BYTES = 1 << 20
 _BLANKS = " \t\r\n"
 _CUT = 100
 """An error this close to the end of the text may be due to what is missing."""
+
+
+def read_integer(digits: str) -> int:
+    """Return an integer; cut it to 400 characters, as Python limits the digits."""
+    return int(digits[:400])
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value is a JSON number."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 class JsonReader:

@@ -31,15 +31,13 @@ from formats.nbest.json_objects import (
     JsonHypothesis,
     ListForm,
     find_key,
-    is_number,
-    is_sentence_of_sockeye,
     iter_hypotheses,
     make_json_block,
-    read_integer,
 )
-from formats.nbest.json_values import JsonReader
+from formats.nbest.json_values import JsonReader, is_number, read_integer
 from formats.nbest.list_format import ID_NAMES, TEXT_NAMES, ListFormat, ListOptions, SentenceIds
 from formats.nbest.regroup import join_sentences, whole_sentences
+from formats.nbest.sockeye import is_sentence_of_sockeye
 from formats.text import StrPath
 
 BLOCK_ROWS = 20_000

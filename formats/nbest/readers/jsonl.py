@@ -11,13 +11,8 @@ from typing import Any
 from formats.errors import FormatError
 from formats.nbest.block import NBestList
 from formats.nbest.entry import BLANKS, Place
-from formats.nbest.json_objects import (
-    JsonHypothesis,
-    ListForm,
-    iter_hypotheses,
-    make_json_block,
-    read_integer,
-)
+from formats.nbest.json_objects import JsonHypothesis, ListForm, iter_hypotheses, make_json_block
+from formats.nbest.json_values import read_integer
 from formats.nbest.list_format import TEXT_NAMES, ListFormat, ListOptions, SentenceIds
 from formats.nbest.regroup import iter_line_blocks, whole_sentences
 from formats.text import StrPath
