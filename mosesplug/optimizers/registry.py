@@ -290,7 +290,7 @@ _MODULES = {
     "mse": "batch.margin.regression",
     "perceptron": "online.margins",
     "mira": "online.margins",
-    "arow": "online.margins",
+    "arow": "online.arow",
     "rm-pa": "online.margins",
     "rm-cp": "online.margins",
     "oro": "online.oro.learners",
@@ -301,7 +301,7 @@ _MODULES = {
     "pegasos": "online.descent",
     "sgd": "online.descent",
     "adagrad": "online.descent",
-    "rda": "online.descent",
+    "rda": "online.dual_averaging",
 }
 """The module below ``mosesplug.optimizers`` that has the algorithm in its ``ALGORITHMS``."""
 

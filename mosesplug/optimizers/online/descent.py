@@ -3,7 +3,6 @@
     sgd      w <- w - eta_k g,          eta_k = eta_1 / (1 + (k - 1) / T)   (survey, 6.5)
     adagrad  w <- w - eta g / sqrt(G),  G <- G + g^2          (Green et al. 2013, eq. 4-5)
     pegasos  w <- (1 - eta_k lambda) w - eta_k g,  eta_k = 1 / (lambda k), then into a ball
-    rda      w = w_0 - eta sqrt(t) (mean of all g), towards 0 by eta sqrt(t) lambda (Xiao 2010)
 
 with ``g`` the gradient of the mini-batch (``gradients``) and ``T`` the updates of the whole run.
 
@@ -30,7 +29,6 @@ import numpy as np
 
 from mosesplug.arrays import Columns, ColumnValues, Weights
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.bounds import Bounds
 from mosesplug.optimizers.costs import CostKind
 from mosesplug.optimizers.online import ball
 from mosesplug.optimizers.online.algorithms import online_algorithm
@@ -49,7 +47,7 @@ Norm = Literal["l1", "l2"]
 Some = Columns | slice
 """Some features of a state; the slice of all reads without a copy of the columns."""
 
-_ALL = slice(None)
+ALL = slice(None)
 
 
 @dataclass(frozen=True)
@@ -156,36 +154,6 @@ class PegasosOptions(DescentOptions):
     ] = 0.02
 
 
-@dataclass(frozen=True)
-class RdaOptions(RateOptions):
-    """Settings of regularized dual averaging."""
-
-    rate: Annotated[
-        float,
-        Opt(
-            "learning rate, eta: 1 / gamma of the paper",
-            source="Xiao 2010; value: found on recorded lists of Moses",
-            minimum=0.0,
-        ),
-    ] = 0.2
-    regularization: Annotated[
-        float,
-        Opt(
-            "strength of the L1 regularizer, lambda",
-            source="Xiao 2010; value: Watanabe 2012, section 5",
-            minimum=0.0,
-        ),
-    ] = 1e-5
-    scaling: Annotated[
-        Literal["sgd", "adagrad"],
-        Opt(
-            "step sizes: one for all features, or one per feature",
-            details="sgd: one for all. adagrad: one per feature, by its gradients.",
-            source="Xiao 2010; Duchi et al. 2011",
-        ),
-    ] = "sgd"
-
-
 def regularization_dose(rates: ColumnValues, strength: float, norm: Norm) -> ColumnValues:
     """Return the dose of one step at these rates: one per feature, or one for all."""
     return rates * strength if norm == "l1" else np.log1p(rates * strength)
@@ -198,7 +166,7 @@ def shrink(weights: ColumnValues, doses: ColumnValues, norm: Norm) -> ColumnValu
     return weights * np.exp(-doses)
 
 
-def _divide_rate(rate: float, squares: ColumnValues) -> ColumnValues:
+def divide_rate(rate: float, squares: ColumnValues) -> ColumnValues:
     """Return AdaGrad's rates; a feature without a gradient so far has none."""
     return np.divide(rate, np.sqrt(squares), out=np.zeros(len(squares)), where=squares > 0.0)
 
@@ -262,10 +230,10 @@ def adagrad_learner(options: AdagradOptions) -> Learner:
         state: LearnerState, columns: Columns, gradient: ColumnValues, step: Step
     ) -> ColumnValues:
         state.vectors["squares"][columns] += gradient * gradient
-        return _divide_rate(options.rate, state.vectors["squares"][columns])
+        return divide_rate(options.rate, state.vectors["squares"][columns])
 
     def due(state: LearnerState, columns: Some) -> ColumnValues:
-        own = _divide_rate(options.rate, state.vectors["squares"][columns])
+        own = divide_rate(options.rate, state.vectors["squares"][columns])
         missed = state.updates - state.vectors["since"][columns]
         return missed * regularization_dose(own, options.regularization, options.norm)
 
@@ -290,29 +258,29 @@ def _splitting_learner(
         return shrink(state.vectors["weights"][columns], scale.due(state, columns), norm)
 
     def apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
-        change = _drop_rare_features(state, change, step, options.minimum_count)
+        change = drop_rare_features(state, change, step, options.minimum_count)
         columns, gradient, vectors = change.columns, change.values, state.vectors
         before = present(state, columns)  # at the rates before this gradient
         rates = scale.rates(state, columns, gradient, step)
         dose = regularization_dose(rates, strength, norm)
-        vectors["weights"][columns] = _require_usable(shrink(before - rates * gradient, dose, norm))
+        vectors["weights"][columns] = require_usable(shrink(before - rates * gradient, dose, norm))
         state = replace(state, memory={**state.memory, **change.memory}, updates=state.updates + 1)
         state, updated = scale.now(state, dose)
         vectors["since"][columns] = updated
         if step.ends_epoch:
-            vectors["weights"][:] = present(state, _ALL)
-            vectors["since"][_ALL if scale.owes_unseen else vectors["since"] > 0.0] = updated
+            vectors["weights"][:] = present(state, ALL)
+            vectors["since"][ALL if scale.owes_unseen else vectors["since"] > 0.0] = updated
         return state
 
-    fills = {"weights": 0.0, **scale.vectors, "since": 0.0, **_counts(options)}
+    fills = {"weights": 0.0, **scale.vectors, "since": 0.0, **count_vectors(options)}
     return Learner(
         fills=fills,
-        init=lambda weights: LearnerState(_initial_vectors(fills, weights), scale.memory),
+        init=lambda weights: LearnerState(initial_vectors(fills, weights), scale.memory),
         change=loss_gradient(
             options, lambda state, columns, step: present(state, columns), summed=summed
         ),
-        apply=_ignore_overflow(apply),
-        weights=lambda state: present(state, _ALL),
+        apply=ignore_overflow(apply),
+        weights=lambda state: present(state, ALL),
         initial_memory=options.costs().memory,
         makes_zeros=norm == "l1" and strength > 0.0,
     )
@@ -327,15 +295,15 @@ def pegasos_learner(options: PegasosOptions) -> Learner:
 
     def init(weights: Weights) -> LearnerState:
         state = ball.init_state(weights)
-        return replace(state, vectors={**_initial_vectors(fills, weights), **state.vectors})
+        return replace(state, vectors={**initial_vectors(fills, weights), **state.vectors})
 
     def apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
         rate = 1.0 / (options.regularization * step.number)
-        change = _drop_rare_features(state, change, step, options.minimum_count)
+        change = drop_rare_features(state, change, step, options.minimum_count)
         change = replace(change, values=-rate * change.values)
         return ball.take_step(state, change, step, rate=rate, regularization=options.regularization)
 
-    fills = {**ball.FILLS, **_counts(options)}
+    fills = {**ball.FILLS, **count_vectors(options)}
     return Learner(
         fills=fills,
         init=init,
@@ -347,113 +315,19 @@ def pegasos_learner(options: PegasosOptions) -> Learner:
     )
 
 
-def rda_learner(options: RdaOptions) -> Learner:
-    """Return regularized dual averaging (Xiao 2010) of the mean loss of a batch.
-
-    After ``t`` updates with average gradient ``g``, the weights are those with the smallest
-
-        g . w + lambda |w|_1 + |w - w_0|^2 / (2 eta sqrt(t))
-
-    L1 acts on the average and not step by step. No regularization is therefore due between updates,
-    and more weights are exactly zero than with forward-backward splitting. Xiao starts from 0;
-    other starting weights become the origin. AdaGrad's scaling replaces ``sqrt(t)`` by ``t /
-    sqrt(G)`` (Duchi et al. 2011).
-
-    The state's vectors are ``weights`` (at each feature's last update, and at the end of an
-    epoch), ``origin`` (``w_0``), ``gradients`` (their sum), ``squares`` (the sum of squares), and
-    ``touched``: 1 for features that had a gradient, even if it was 0. Other features keep their
-    origin. The memory's ``complete`` is the number of updates when ``weights`` was last complete.
-    If mixing or scaling has changed the weights since, the origin is moved accordingly.
-    """
-
-    def moves_and_doses(state: LearnerState, columns: Some) -> tuple[ColumnValues, ColumnValues]:
-        """Return how far the gradients and L1 move each weight from its origin."""
-        squares = state.vectors["squares"][columns]
-        if options.scaling == "sgd":
-            sizes = np.full(len(squares), options.rate / np.sqrt(max(1, state.updates)))
-        else:
-            sizes = _divide_rate(options.rate, squares)
-        doses = sizes * state.updates * options.regularization * state.vectors["touched"][columns]
-        return sizes * state.vectors["gradients"][columns], doses
-
-    def by_gradients(state: LearnerState, columns: Some) -> ColumnValues:
-        moves, doses = moves_and_doses(state, columns)
-        return shrink(state.vectors["origin"][columns] - moves, doses, "l1")
-
-    def is_complete(state: LearnerState) -> bool:
-        return bool(state.memory["complete"] == state.updates)
-
-    def present(state: LearnerState, columns: Some) -> ColumnValues:
-        if is_complete(state):
-            return state.vectors["weights"][columns].copy()
-        return by_gradients(state, columns)
-
-    def move_origins(state: LearnerState, columns: Columns, weights: ColumnValues) -> None:
-        """Move the origins of features so that they give these weights."""
-        moves, doses = moves_and_doses(state, columns)
-        state.vectors["origin"][columns] = weights + moves + np.sign(weights) * doses
-
-    def apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
-        change = _drop_rare_features(state, change, step, options.minimum_count)
-        columns, gradient, vectors = change.columns, change.values, state.vectors
-        if is_complete(state):
-            mixed = np.flatnonzero(vectors["weights"] != by_gradients(state, _ALL))
-            move_origins(state, mixed, vectors["weights"][mixed])
-        vectors["gradients"][columns] += gradient
-        vectors["squares"][columns] += gradient * gradient
-        vectors["touched"][columns] = 1.0
-        memory = {**state.memory, **change.memory}
-        state = replace(state, memory=memory, updates=state.updates + 1)
-        vectors["weights"][columns] = _require_usable(present(state, columns))
-        if step.ends_epoch:
-            vectors["weights"][:] = by_gradients(state, _ALL)
-            memory["complete"] = np.array([state.updates], dtype=np.float64)
-        return state
-
-    def project(state: LearnerState, change: Change, step: Step, bounds: Bounds) -> LearnerState:
-        weights = present(state, _ALL)
-        outside = bounds.find_outside(weights)
-        inside = bounds.take(outside).project(weights[outside])
-        move_origins(state, outside, inside)
-        state.vectors["weights"][outside] = inside
-        return state
-
-    def init(weights: Weights) -> LearnerState:
-        vectors = {
-            **_initial_vectors(fills, weights),
-            "origin": np.array(weights, dtype=np.float64),
-        }
-        return LearnerState(vectors, {"complete": np.zeros(1)})
-
-    names = ("weights", "origin", "gradients", "squares", "touched")
-    fills = {**dict.fromkeys(names, 0.0), **_counts(options)}
-    return Learner(
-        fills=fills,
-        init=init,
-        change=loss_gradient(
-            options, lambda state, columns, step: present(state, columns), summed=False
-        ),
-        apply=_ignore_overflow(apply),
-        weights=lambda state: present(state, _ALL),
-        project=project,
-        initial_memory=options.costs().memory,
-        makes_zeros=options.regularization > 0.0,
-    )
-
-
-def _counts(options: DescentOptions) -> dict[str, float]:
+def count_vectors(options: DescentOptions) -> dict[str, float]:
     """Return the vectors that count features, with their values for unseen features."""
     return {"seen": 0.0, "seen_in": 0.0} if options.minimum_count else {}
 
 
-def _initial_vectors(fills: Mapping[str, float], weights: Weights) -> dict[str, Weights]:
+def initial_vectors(fills: Mapping[str, float], weights: Weights) -> dict[str, Weights]:
     """Return a copy of the weights, and vectors of fill values."""
     vectors = {name: np.full(len(weights), fill) for name, fill in fills.items()}
     vectors["weights"] = np.array(weights, dtype=np.float64)
     return vectors
 
 
-def _drop_rare_features(state: LearnerState, change: Change, step: Step, minimum: int) -> Change:
+def drop_rare_features(state: LearnerState, change: Change, step: Step, minimum: int) -> Change:
     """Drop features that fewer than ``minimum`` sentences have.
 
     The counts of the batch, ``change.more["sentences"]``, are added to the state in place. Counts
@@ -471,7 +345,7 @@ def _drop_rare_features(state: LearnerState, change: Change, step: Step, minimum
     return replace(change, columns=columns[enough], values=change.values[enough], more={})
 
 
-def _require_usable(weights: ColumnValues) -> ColumnValues:
+def require_usable(weights: ColumnValues) -> ColumnValues:
     """Return the weights if they are usable as starting weights."""
     if not (np.abs(weights) <= LARGEST).all():
         raise OptimizerError(
@@ -480,10 +354,10 @@ def _require_usable(weights: ColumnValues) -> ColumnValues:
     return weights
 
 
-def _ignore_overflow(
+def ignore_overflow(
     apply: Callable[[LearnerState, Change, Step], LearnerState],
 ) -> Callable[[LearnerState, Change, Step], LearnerState]:
-    """Return ``apply`` without overflow warnings; ``_require_usable`` raises."""
+    """Return ``apply`` without overflow warnings; ``require_usable`` raises."""
 
     def quiet(state: LearnerState, change: Change, step: Step) -> LearnerState:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -513,12 +387,5 @@ ALGORITHMS = (
         source="Shalev-Shwartz et al. 2007",
         options=PegasosOptions,
         learner=pegasos_learner,
-    ),
-    online_algorithm(
-        name="rda",
-        summary="Average gradients under L1, for sparse weights.",
-        source="Xiao 2010",
-        options=RdaOptions,
-        learner=rda_learner,
     ),
 )

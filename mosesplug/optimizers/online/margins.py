@@ -1,4 +1,4 @@
-"""Learners of margins: the perceptron, MIRA, relative margins, AROW.
+"""Learners of margins: the perceptron, MIRA, relative margins.
 
 In each sentence, a surrogate reference (the hope or an oracle) should outscore other hypotheses by
 at least the difference of their gains (Chiang 2012; survey, eq. 35-36 and section 6.3). With ``x``
@@ -25,41 +25,25 @@ the difference of their features and ``D`` that of their gains, the closed forms
   rm-pa takes one step for the most violated constraint of each kind; rm-cp solves the dual of
   equation 5 on working sets (Algorithm 1). Algorithm 2 updates the upper bound with ``max(0, B -
   d)`` and without ``D``, which would move weights if the bound holds. Here it is ``max(0, d - B)``,
-  and the multipliers of a sentence's bounds sum to at most ``D``, because they share their slack;
-- arow (Crammer et al. 2009): each weight has a normal distribution with its own variance. With
-  ``loss = max(0, D - w . x)``, diagonal ``S`` and ``r = 1 / (2 lambda)`` (eq. 64-67),
-
-      w <- w + loss b S x,     S <- S - b (S x)(S x)' on the diagonal,     b = 1 / (x . S x + r)
-
-  which balances the distance to the old distribution, the squared loss and the variance of ``w .
-  x``. Weights of frequent features have small variances and change less. Equation 66 has a cost of
-  1, as in classification; here the cost is the difference in gain, as in eq. 63. The linearized
-  form replaces the loss of eq. 63 by its tangent at the old weights. Every sentence with a loss
-  then has the same influence, and a batch of ``K`` sentences is one step:
-
-      w <- w + C / K sum of S x,     1 / S <- 1 / S + lambda / K sum of x x
+  and the multipliers of a sentence's bounds sum to at most ``D``, because they share their slack.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from mosesplug.arrays import Choice, Scores, SentenceValues
-from mosesplug.errors import UsageError
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.lists.rows import (
     MaskedRows,
     compact_rows,
-    difference,
     drop_empty_sentences,
     given_oracles,
-    row_scores,
 )
 from mosesplug.optimizers.online.algorithms import online_algorithm
 from mosesplug.optimizers.online.learner import (
@@ -68,7 +52,6 @@ from mosesplug.optimizers.online.learner import (
     LearnerState,
     Step,
     additive_learner,
-    apply_sum,
 )
 from mosesplug.optimizers.online.margin_kernels import (
     MarginTask,
@@ -256,39 +239,6 @@ class RmCpOptions(RelativeMarginOptions):
     ] = 0.001
 
 
-@dataclass(frozen=True)
-class ArowOptions(GraphCostOptions):
-    """Settings of adaptive regularization of weights."""
-
-    variance_weight: Annotated[
-        float,
-        Opt(
-            "lambda: rate at which variances shrink",
-            details="In closed form, it is also the weight of losses.",
-            source="Neubig & Watanabe 2016, eq. 63 and 67; value: found on recorded lists",
-            minimum=0.0,
-        ),
-    ] = 0.01
-    slack: Annotated[
-        float,
-        Opt(
-            "C: weight of losses in the linearized update",
-            source="Neubig & Watanabe 2016, eq. 63; value: Eidelman et al. 2013, section 4.1",
-            only_with="update=linearized",
-            minimum=0.0,
-        ),
-    ] = 0.01
-    update: Annotated[
-        Literal["closed-form", "linearized"],
-        Opt(
-            "form of the update",
-            details="closed-form: minimize the squared loss sentence by sentence. linearized: one "
-            "gradient step per batch.",
-            source="Neubig & Watanabe 2016, eq. 63-67; default: better on recorded lists",
-        ),
-    ] = "linearized"
-
-
 def perceptron_learner(options: PerceptronOptions) -> Learner:
     """Return the perceptron on mini-batches.
 
@@ -423,13 +373,13 @@ def _margin_learner(
             memory=costs.update_memory(
                 batch, memory, costs.choose(batch, walk.scores, gains), sizes
             ),
-            report=report | _report_spreads(walk.spreads),
+            report=report | report_spreads(walk.spreads),
         )
 
     return additive_learner(change, costs.memory)
 
 
-def _report_spreads(spreads: SentenceValues) -> dict[str, float]:
+def report_spreads(spreads: SentenceValues) -> dict[str, float]:
     """Return means of the reference's score minus the lowest, and of its square.
 
     (Eidelman et al. 2013, section 5, whose bound keeps them small.)
@@ -439,90 +389,6 @@ def _report_spreads(spreads: SentenceValues) -> dict[str, float]:
         "spread": float(spreads.sum()) / divisor,
         "squared_spread": float(spreads @ spreads) / divisor,
     }
-
-
-def arow_learner(options: ArowOptions) -> Learner:
-    """Return adaptive regularization of weights with diagonal covariance.
-
-    The state's vectors are ``weights`` and ``variances``, which start at 1. A change's ``more``
-    has ``shrink``, the factors of the variances, so that changes computed on old weights can be
-    applied in any order.
-
-    Raises:
-        UsageError: ``variance_weight`` is not positive.
-    """
-    if not 0.0 < options.variance_weight < np.inf:
-        raise UsageError(f"variance_weight must be above 0, not {options.variance_weight:g}")
-    costs, is_linear = options.costs(), options.update == "linearized"
-
-    def change(state: LearnerState, batch: Batch, step: Step) -> Change:
-        memory = {**costs.memory(step.metric), **state.memory}
-        sizes = costs.sizes(batch, step.metric, step.source_lengths)
-        gains = costs.gains(batch, step.metric, memory, step.rng, sizes)
-        rows = compact_rows(batch, np.arange(batch.n_hyps))
-        features = rows.masked(step.active)
-        weights = state.vectors["weights"][rows.columns]
-        variances = state.vectors["variances"][rows.columns]
-        total_step, squares = np.zeros(len(weights)), np.zeros(len(weights))
-        shrink, scores = np.ones(len(weights)), np.zeros(batch.n_hyps)
-        losses, spreads = [], []
-        ends = drop_empty_sentences(batch.offsets).tolist()
-        for (start, end), oracle in zip(pairwise(ends), given_oracles(batch).tolist(), strict=True):
-            own = slice(start, end)
-            scores[own] = row_scores(features.rows, weights, start, end)
-            hope = start + int(np.argmax(scores[own] + gains[own])) if oracle < 0 else oracle
-            fear = start + int(np.argmax(scores[own] - gains[own]))
-            loss = max(0.0, float(gains[hope] - gains[fear] - (scores[hope] - scores[fear])))
-            losses.append(loss)
-            spreads.append(float(scores[hope] - scores[own].min()))
-            if loss == 0.0:
-                continue
-            places, values = difference(features, hope, fear)
-            own_variances = variances[places]
-            if is_linear:
-                total_step[places] += own_variances * values
-                squares[places] += values**2
-                continue
-            share = 1.0 / (own_variances @ values**2 + 1.0 / (2.0 * options.variance_weight))
-            moved = loss * share * own_variances * values
-            weights[places] += moved
-            total_step[places] += moved
-            factors = 1.0 - share * own_variances * values**2
-            variances[places] *= factors
-            shrink[places] *= factors
-        n_sentences = max(1, len(losses))
-        if is_linear:
-            total_step *= options.slack / n_sentences
-            per_square = options.variance_weight / n_sentences
-            shrink = 1.0 / (1.0 + per_square * variances * squares)
-        touched = (total_step != 0.0) | (shrink != 1.0)
-        return Change(
-            columns=rows.columns[touched],
-            values=total_step[touched],
-            more={"shrink": shrink[touched]},
-            memory=costs.update_memory(batch, memory, costs.choose(batch, scores, gains), sizes),
-            report={
-                "loss": sum(losses) / n_sentences,
-                "violations": float(np.count_nonzero(losses)),
-                **_report_spreads(np.array(spreads)),
-            },
-        )
-
-    def apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
-        state = apply_sum(state, change, step)
-        state.vectors["variances"][change.columns] *= change.more["shrink"]
-        return state
-
-    return Learner(
-        fills={"weights": 0.0, "variances": 1.0},
-        init=lambda weights: LearnerState(
-            {"weights": np.array(weights, np.float64), "variances": np.ones(len(weights))}
-        ),
-        change=change,
-        apply=apply,
-        weights=lambda state: state.vectors["weights"].copy(),
-        initial_memory=costs.memory,
-    )
 
 
 ALGORITHMS = (
@@ -555,14 +421,6 @@ ALGORITHMS = (
         source="Eidelman et al. 2013",
         options=RmCpOptions,
         learner=rm_cp_learner,
-        graphs=True,
-    ),
-    online_algorithm(
-        name="arow",
-        summary="Learn weights with a confidence for each feature.",
-        source="Crammer et al. 2009; Chiang 2012",
-        options=ArowOptions,
-        learner=arow_learner,
         graphs=True,
     ),
 )

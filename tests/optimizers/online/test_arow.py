@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from mosesplug.errors import OptimizerError, UsageError
+from mosesplug.optimizers.online.arow import ArowOptions, arow_learner
 from mosesplug.optimizers.online.learner import Change, LearnerState, Step, grow_state
-from mosesplug.optimizers.online.margins import ArowOptions, arow_learner
 from mosesplug.tuning_set import Batch
 from tests.optimizers.online.oro.updates import make_step, matrix_of, random_batch
 from tests.optimizers.problems import Accuracy, tuning_set

@@ -15,13 +15,12 @@ from mosesplug.metrics.bleu import Bleu
 from mosesplug.optimizers.online.descent import (
     AdagradOptions,
     PegasosOptions,
-    RdaOptions,
     SgdOptions,
     adagrad_learner,
     pegasos_learner,
-    rda_learner,
     sgd_learner,
 )
+from mosesplug.optimizers.online.dual_averaging import RdaOptions, rda_learner
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step, grow_state
 from mosesplug.tuning_set import Batch, SparseRows
 from tests.optimizers.online.eager import N_FEATURES, gradients, lazily, step_of

@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from mosesplug.optimizers.online.arow import ArowOptions, arow_learner
 from mosesplug.optimizers.online.learner import Learner
 from mosesplug.optimizers.online.margins import (
-    ArowOptions,
     MiraOptions,
     RelativeMarginOptions,
     RmCpOptions,
-    arow_learner,
     mira_learner,
     rm_cp_learner,
     rm_pa_learner,

@@ -15,13 +15,12 @@ from mosesplug.metrics.sentence_bleu import sentence_bleu_lin_och
 from mosesplug.optimizers.online.descent import (
     AdagradOptions,
     PegasosOptions,
-    RdaOptions,
     SgdOptions,
     adagrad_learner,
     pegasos_learner,
-    rda_learner,
     sgd_learner,
 )
+from mosesplug.optimizers.online.dual_averaging import RdaOptions, rda_learner
 from mosesplug.optimizers.online.epochs import Plan, StoredSource, run_epoch
 from mosesplug.optimizers.online.learner import Learner
 from tests.benchmarks.synthetic_sparse import Planted, plant, rank_correlation, write_lists

@@ -18,15 +18,14 @@ from mosesplug.optimizers.online.descent import (
     AdagradOptions,
     Norm,
     PegasosOptions,
-    RdaOptions,
     SgdOptions,
     adagrad_learner,
     pegasos_learner,
-    rda_learner,
     regularization_dose,
     sgd_learner,
     shrink,
 )
+from mosesplug.optimizers.online.dual_averaging import RdaOptions, rda_learner
 from mosesplug.optimizers.online.learner import Change, Learner
 from tests.optimizers.online.eager import (
     N_FEATURES,
