@@ -182,8 +182,8 @@ _MODULES = (
 def __getattr__(name: str) -> object:
     """Load a public name on first access, so that importing one module loads no other."""
     if name in __all__:
-        for each in _MODULES:
-            module = importlib.import_module(f"formats.{each}")
+        for module_name in _MODULES:
+            module = importlib.import_module(f"formats.{module_name}")
             if name in vars(module):
                 return getattr(module, name)
     raise AttributeError(f"module 'formats' has no attribute {name!r}")

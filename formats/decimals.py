@@ -99,9 +99,9 @@ def _parse_tokens(tokens: list[bytes]) -> list[float]:
     joined = b",".join(tokens) if len(tokens) >= _FEW else b""
     if _OF_NUMBERS.fullmatch(joined):
         with contextlib.suppress(ValueError, OverflowError):
-            found = [*map(float, json.loads(b"[%b]" % joined))]
-            if len(found) == len(tokens) and all(map(math.isfinite, found)):
-                return found
+            numbers = [*map(float, json.loads(b"[%b]" % joined))]
+            if len(numbers) == len(tokens) and all(map(math.isfinite, numbers)):
+                return numbers
     return [parse_number(token) for token in tokens]
 
 
@@ -176,12 +176,12 @@ def _without_dot(digits: Words) -> tuple[Words, Bools, Positions]:
         The words, whether there was a point, and how many digits followed it.
     """
     point = mark_zero_bytes(digits ^ (EACH_BYTE * _U64(ord(".") ^ ord("0"))))
-    found = point != 0
-    one = found.view(np.uint8).astype(np.uint64)
+    has_point = point != 0
+    one = has_point.view(np.uint8).astype(np.uint64)
     before = point - one
     upto = (point << _U64(8)) - one
     places = ((point * _U64(0x0706050403020100)) >> _U64(56)).view(np.int64)
-    return ((digits & before) << _U64(8)) | (digits & ~upto), found, places
+    return ((digits & before) << _U64(8)) | (digits & ~upto), has_point, places
 
 
 def _not_digits(digits: Words) -> Bools:

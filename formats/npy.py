@@ -85,15 +85,15 @@ def _parse_header(head: bytes) -> tuple[np.dtype[Any], bool, tuple[int, ...], in
     offset = start + int.from_bytes(head[8:start], "little")
     if offset > len(head):
         raise ValueError("it is too long")
-    found = ast.literal_eval(head[start:offset].decode("utf-8", "replace").strip())
-    if not isinstance(found, dict) or found.keys() != {"descr", "fortran_order", "shape"}:
+    header = ast.literal_eval(head[start:offset].decode("utf-8", "replace").strip())
+    if not isinstance(header, dict) or header.keys() != {"descr", "fortran_order", "shape"}:
         raise ValueError("it has other keys")
-    shape = found["shape"]
+    shape = header["shape"]
     if not isinstance(shape, tuple) or not all(type(n) is int and n >= 0 for n in shape):
         raise ValueError("its shape is not a tuple of sizes")
-    if not isinstance(found["descr"], str) or not _TYPE.fullmatch(found["descr"]):
+    if not isinstance(header["descr"], str) or not _TYPE.fullmatch(header["descr"]):
         return np.dtype(object), False, shape, offset
-    return np.dtype(found["descr"]), bool(found["fortran_order"]), shape, offset
+    return np.dtype(header["descr"]), bool(header["fortran_order"]), shape, offset
 
 
 def _array_error(path: StrPath, message: str) -> FormatError:

@@ -302,10 +302,10 @@ class _Archive(io.RawIOBase):
 
 def _is_endless(file: BinaryIO) -> bool:
     """Return whether the file is a device other than a terminal and ``/dev/null``."""
-    found = os.fstat(file.fileno())
-    if not (stat.S_ISCHR(found.st_mode) or stat.S_ISBLK(found.st_mode)):
+    status = os.fstat(file.fileno())
+    if not (stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode)):
         return False
-    return not file.isatty() and found.st_rdev != Path(os.devnull).stat().st_rdev
+    return not file.isatty() and status.st_rdev != Path(os.devnull).stat().st_rdev
 
 
 def sync_directory(directory: Path) -> None:

@@ -101,11 +101,11 @@ def _block(
     else:
         end = file.text.find(b"\n" + footer, start - 1) + 1
         whole = end > 0
-        found = file.text.count(b"\n", start, end)
-        if whole and found != count:
+        n_lines = file.text.count(b"\n", start, end)
+        if whole and n_lines != count:
             raise file.error(
                 at,
-                f"the header says {count} rows, but {found} come before {footer.decode()}",
+                f"the header says {count} rows, but {n_lines} come before {footer.decode()}",
                 "Produce the file again",
             )
     if not whole:

@@ -66,9 +66,9 @@ def _recognizes_directory(path: Path) -> bool:
 def _jobs(path: Path) -> list[Path]:
     """Return the directories of jobs of a directory, or the directory."""
     for place in (path, path / _LOGS):
-        found = _numbered(place, _JOB)
-        if found:
-            return [job for _, job in found]
+        numbered = _numbered(place, _JOB)
+        if numbered:
+            return [job for _, job in numbered]
     return [path]
 
 
@@ -80,8 +80,10 @@ def _numbered(path: Path, name: re.Pattern[str]) -> list[tuple[int, Path]]:
     """Return the directories with such a name in the order of their numbers."""
     if not path.is_dir():
         return []
-    found = ((name.fullmatch(each.name), each) for each in path.iterdir() if each.is_dir())
-    return sorted((int(match[1]), each) for match, each in found if match)
+    matches = (
+        (name.fullmatch(folder.name), folder) for folder in path.iterdir() if folder.is_dir()
+    )
+    return sorted((int(match[1]), folder) for match, folder in matches if match)
 
 
 @dataclass(frozen=True)
@@ -166,9 +168,9 @@ class _Hypotheses:
     def _value(self, entry: _Entry | None, path: Path, key: bytes, line: int) -> float:
         number, other, field = entry or (1, b"", b"")
         if other != key:
-            found = f"the utterance is {quote(other)}" if entry else "the file ends"
+            state = f"the utterance is {quote(other)}" if entry else "the file ends"
             raise Place(fspath(path), number).error(
-                f"{found}, but line {line} of {self.path.name} has {quote(key)}",
+                f"{state}, but line {line} of {self.path.name} has {quote(key)}",
                 "Give all files of a directory the same utterances, in the same order",
             )
         remedy = "Give every hypothesis one finite number, or name the files to read ({--columns})"

@@ -116,19 +116,21 @@ def _read_blocks(path: StrPath, options: ListOptions, ids: SentenceIds) -> Itera
         counts = [count or detokenized for count, detokenized in sentences.counts]
         first_rows = np.cumsum([0, *counts]) if order != sorted(order) else None
         for part in _parts(sentences, order):
-            found: list[_Hypothesis] = []
+            pending: list[_Hypothesis] = []
             rows: list[Positions] = []
             for number in part:
                 begin, end = sentences.offsets[number : number + 2]
                 text.seek(start + begin)
                 first_line = sentences.lines[number]
                 hypotheses = _hypotheses(text.read(end - begin), first_line, sums_words, name)
-                found += hypotheses
+                pending += hypotheses
                 if first_rows is not None:
                     rows.append(first_rows[number] + np.arange(len(hypotheses)))
-            if found:
-                form = form or _Form(found[0].kind, found[0].detokenized is not None, sums_words)
-                block = _block(found, form, name)
+            if pending:
+                form = form or _Form(
+                    pending[0].kind, pending[0].detokenized is not None, sums_words
+                )
+                block = _block(pending, form, name)
                 yield replace(block, file_rows=np.concatenate(rows)) if rows else block
 
 
@@ -142,49 +144,49 @@ def _chunks(file: IO[bytes], copy: IO[bytes] | None) -> Iterator[bytes]:
 
 def _find_sentences(chunks: Iterator[bytes], path: str) -> _Sentences:
     """Find the sentences of a text; what is before the first one belongs to it."""
-    found = _Sentences()
+    sentences = _Sentences()
     offset, line = 0, 1
     for text in join_lines(chunks):
         at = 0
         for match in _LINE.finditer(text):
             sentence = int(match[2])
-            if not found.ids or sentence != found.ids[-1]:
+            if not sentences.ids or sentence != sentences.ids[-1]:
                 line += text.count(b"\n", at, match.start())
                 at = match.start()
-                found.offsets.append(offset + at if found.ids else 0)
-                found.lines.append(line if found.ids else 1)
-                found.ids.append(sentence)
-                found.counts.append([0, 0])
+                sentences.offsets.append(offset + at if sentences.ids else 0)
+                sentences.lines.append(line if sentences.ids else 1)
+                sentences.ids.append(sentence)
+                sentences.counts.append([0, 0])
             kind = b"HD".find(match[1])
             if kind >= 0:
-                found.counts[-1][kind] += 1
+                sentences.counts[-1][kind] += 1
         offset, line = offset + len(text), line + text.count(b"\n", at)
-    if offset and not found.ids:
+    if offset and not sentences.ids:
         raise Place(path, 1).error(
             "no line has the form H-12<TAB>score<TAB>text",
             "Give the output of fairseq-generate, written without --quiet",
         )
-    found.offsets.append(offset)
-    return found
+    sentences.offsets.append(offset)
+    return sentences
 
 
-def _refuse_twice(found: _Sentences, order: Sequence[int], path: str) -> None:
+def _refuse_twice(sentences: _Sentences, order: Sequence[int], path: str) -> None:
     for before, number in pairwise(order):
-        if found.ids[before] == found.ids[number]:
-            raise Place(path, found.lines[number]).error(
-                f"the lines of sentence {found.ids[number]} are in two places: others begin at "
-                f"line {found.lines[before]}",
+        if sentences.ids[before] == sentences.ids[number]:
+            raise Place(path, sentences.lines[number]).error(
+                f"the lines of sentence {sentences.ids[number]} are in two places: others begin at "
+                f"line {sentences.lines[before]}",
                 "Give the output of one run, or the files of several runs one by one",
             )
 
 
-def _parts(found: _Sentences, order: Sequence[int]) -> Iterator[list[int]]:
+def _parts(sentences: _Sentences, order: Sequence[int]) -> Iterator[list[int]]:
     """Yield the sentences in parts of about ``BLOCK_BYTES``."""
     part: list[int] = []
     size = 0
     for number in order:
         part.append(number)
-        size += found.offsets[number + 1] - found.offsets[number]
+        size += sentences.offsets[number + 1] - sentences.offsets[number]
         if size >= BLOCK_BYTES:
             yield part
             part, size = [], 0
@@ -194,7 +196,7 @@ def _parts(found: _Sentences, order: Sequence[int]) -> Iterator[list[int]]:
 
 def _hypotheses(text: bytes, first_line: int, sums_words: bool, path: str) -> list[_Hypothesis]:
     """Parse the lines of one sentence."""
-    found: list[_Hypothesis] = []
+    hypotheses: list[_Hypothesis] = []
     for number, line in enumerate(text.split(b"\n"), start=first_line):
         if line[:2] not in _READ:
             continue
@@ -208,49 +210,52 @@ def _hypotheses(text: bytes, first_line: int, sums_words: bool, path: str) -> li
         value, *texts = line[match.end() :].removesuffix(b"\r").split(b"\t", 1)
         if kind == b"P":
             if sums_words:
-                if not found or found[-1].words is not None:
+                if not hypotheses or hypotheses[-1].words is not None:
                     raise place.error("no hypothesis stands before this P- line", _REMEDY)
                 scores = [_number(token, "a score of a word", place) for token in value.split()]
-                found[-1].words = _in_range(math.fsum(scores), "the sum of the words", place)
+                hypotheses[-1].words = _in_range(math.fsum(scores), "the sum of the words", place)
             continue
         if not texts:
             raise place.error(f"the line has no text behind the score: {quote(line)}", _FORM)
         hypothesis = texts[0].strip(BLANKS)
-        if kind == b"D" and found and found[-1].kind == b"H":
-            if found[-1].detokenized is not None:
+        if kind == b"D" and hypotheses and hypotheses[-1].kind == b"H":
+            if hypotheses[-1].detokenized is not None:
                 raise place.error("no H- line stands before this D- line", _REMEDY)
-            found[-1].detokenized = hypothesis
+            hypotheses[-1].detokenized = hypothesis
             continue
         score = _number(value.strip(BLANKS), "the score", place)
-        found.append(_Hypothesis(number, kind, int(match[2]), score, hypothesis))
-    return found
+        hypotheses.append(_Hypothesis(number, kind, int(match[2]), score, hypothesis))
+    return hypotheses
 
 
-def _block(found: Sequence[_Hypothesis], form: _Form, path: str) -> NBestList:
+def _block(hypotheses: Sequence[_Hypothesis], form: _Form, path: str) -> NBestList:
     """Return hypotheses as arrays."""
-    for each in found:
-        missing = b"P" if form.sums_words and each.words is None else b""
-        missing = b"D" if form.is_detokenized and each.detokenized is None else missing
-        missing = form.kind if each.kind != form.kind else missing
-        extra = each.detokenized is not None and not form.is_detokenized
+    for hypothesis in hypotheses:
+        missing = b"P" if form.sums_words and hypothesis.words is None else b""
+        missing = b"D" if form.is_detokenized and hypothesis.detokenized is None else missing
+        missing = form.kind if hypothesis.kind != form.kind else missing
+        extra = hypothesis.detokenized is not None and not form.is_detokenized
         if missing or extra:
             name = (missing or b"D").decode()
             state = "no" if missing else "a"
-            raise Place(path, each.line).error(
+            raise Place(path, hypothesis.line).error(
                 f"the hypothesis has {state} {name}- line, other than the first one"
                 if missing != b"P"
                 else "the hypothesis has no P- line with the scores of its words",
                 _REMEDY,
             )
-    texts = [each.text if each.detokenized is None else each.detokenized for each in found]
-    values = [(each.score, each.words or 0.0) for each in found]
+    texts = [
+        hypothesis.text if hypothesis.detokenized is None else hypothesis.detokenized
+        for hypothesis in hypotheses
+    ]
+    values = [(hypothesis.score, hypothesis.words or 0.0) for hypothesis in hypotheses]
     return make_block(
         path,
-        np.array([each.sentence for each in found], dtype=np.int64),
+        np.array([hypothesis.sentence for hypothesis in hypotheses], dtype=np.int64),
         pack_texts(texts),
         form.names,
         np.array(values, dtype=np.float64)[:, : len(form.names)],
-        np.array([each.line for each in found], dtype=np.int64),
+        np.array([hypothesis.line for hypothesis in hypotheses], dtype=np.int64),
     )
 
 

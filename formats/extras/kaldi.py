@@ -50,11 +50,11 @@ BLOCK_ROWS = 20_000
 
 def _recognizes(lines: Sequence[bytes]) -> bool:
     keys = [line.split(None, 1)[0] for line in lines[:-1] or lines]
-    found = [_KEY.fullmatch(key) for key in keys]
+    matches = [_KEY.fullmatch(key) for key in keys]
     return (
-        all(found)
-        and found[0] is not None
-        and found[0][2] == b"1"
+        all(matches)
+        and matches[0] is not None
+        and matches[0][2] == b"1"
         and not any(b"|||" in line or b"\t" in line for line in lines)
     )
 
@@ -72,9 +72,9 @@ def _read_blocks(path: StrPath, options: ListOptions, ids: SentenceIds) -> Itera
     path = Path(path)
     names: tuple[str, ...] | None = None
     for texts in search_directory(_text_archives, path):
-        found = search_directory(partial(_archives, names=names, options=options), texts)
-        names = tuple(found.costs)
-        yield from _parse_archives(found, ids)
+        archives = search_directory(partial(_archives, names=names, options=options), texts)
+        names = tuple(archives.costs)
+        yield from _parse_archives(archives, ids)
 
 
 def _text_archives(path: Path) -> list[Path]:
@@ -86,7 +86,7 @@ def _text_archives(path: Path) -> list[Path]:
         for part in path.iterdir()
         if (match := _PART.fullmatch(part.name)) and part.is_dir()
     )
-    found = []
+    archives = []
     for directory in [part for _, part in parts] or [path]:
         texts = find_file(directory, _TEXTS)
         if texts is None:
@@ -101,8 +101,8 @@ def _text_archives(path: Path) -> list[Path]:
                 path=directory,
                 remedy=remedy,
             )
-        found.append(texts)
-    return found
+        archives.append(texts)
+    return archives
 
 
 def _archives(texts: Path, names: tuple[str, ...] | None, options: ListOptions) -> _Archives:
@@ -125,19 +125,19 @@ def _archives(texts: Path, names: tuple[str, ...] | None, options: ListOptions) 
     return _Archives(texts, costs)
 
 
-def _parse_archives(found: _Archives, ids: SentenceIds) -> Iterator[NBestList]:
-    path = fspath(found.texts)
+def _parse_archives(archives: _Archives, ids: SentenceIds) -> Iterator[NBestList]:
+    path = fspath(archives.texts)
     with ExitStack() as stack:
-        texts = iter_entries(stack.enter_context(open_text(found.texts)))
+        texts = iter_entries(stack.enter_context(open_text(archives.texts)))
         costs = {
             name: iter_entries(stack.enter_context(open_text(require_regular_file(path))))
-            for name, path in found.costs.items()
+            for name, path in archives.costs.items()
         }
         while rows := list(islice(texts, BLOCK_ROWS)):
             keys = [key for _, key, _ in rows]
             dense = np.empty((len(rows), len(costs)))
             for column, (name, entries) in enumerate(costs.items()):
-                dense[:, column] = _values(entries, rows, found.costs[name], found.texts)
+                dense[:, column] = _values(entries, rows, archives.costs[name], archives.texts)
             sentences = [
                 ids.number(_utterance(key, Place(path, line)))
                 for key, (line, _, _) in zip(keys, rows, strict=True)
@@ -152,8 +152,8 @@ def _parse_archives(found: _Archives, ids: SentenceIds) -> Iterator[NBestList]:
             )
         for name, entries in costs.items():
             for line, key, _ in entries:
-                raise Place(fspath(found.costs[name]), line).error(
-                    f"the hypothesis {quote(key)} is not in {found.texts.name}",
+                raise Place(fspath(archives.costs[name]), line).error(
+                    f"the hypothesis {quote(key)} is not in {archives.texts.name}",
                     "Make all archives from the same lists",
                 )
 

@@ -123,7 +123,7 @@ class ParsedGraphs:
         room -= sum(status.st_size for status, _ in files)
         if room >= 0:
             return True
-        for status, path in sorted(files, key=lambda each: (each[0].st_mtime, each[1])):
+        for status, path in sorted(files, key=lambda entry: (entry[0].st_mtime, entry[1])):
             if status.st_mtime >= self.since - _ROUNDING:
                 return False
             path.unlink(missing_ok=True)

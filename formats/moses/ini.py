@@ -156,8 +156,8 @@ def parse_moses_ini(data: bytes, path: str | PathLike[str]) -> MosesIni:
     section = None
     for number, line in enumerate(lines, start=1):
         text = line.partition(b"#")[0].strip()
-        if found := _SECTION.match(text):
-            section = decode(found[1])
+        if section_match := _SECTION.match(text):
+            section = decode(section_match[1])
             sections.setdefault(section, number)
         elif text and section is None:
             raise FormatError(
@@ -316,9 +316,9 @@ def _replace_numbers(line: bytes, texts: Sequence[str | None]) -> bytes:
     content, hash_sign, comment = line.partition(b"#")
     numbers = iter([None, *texts])
 
-    def replace(found: re.Match[bytes]) -> bytes:
+    def replace(match: re.Match[bytes]) -> bytes:
         text = next(numbers)
-        return found[0] if text is None else encode(text)
+        return match[0] if text is None else encode(text)
 
     return re.sub(rb"\S+", replace, content) + hash_sign + comment
 

@@ -98,9 +98,9 @@ def sparse_weights(ini: MosesIni) -> dict[str, float]:
     Raises:
         FormatError: a file is missing or is not a file of sparse weights.
     """
-    found: dict[str, float] = {}
+    all_weights: dict[str, float] = {}
     for path in find_sparse_files(ini):
-        found |= read_sparse(path)
+        all_weights |= read_sparse(path)
     lines = {line.name: line for line in ini.features}
     for name, values in ini.weights.items():
         if _is_sparse(name, lines):
@@ -110,8 +110,8 @@ def sparse_weights(ini: MosesIni) -> dict[str, float]:
                     path=ini.path,
                     remedy="Give it one weight",
                 )
-            found[name] = values[0]
-    return found
+            all_weights[name] = values[0]
+    return all_weights
 
 
 def find_sparse_files(ini: MosesIni) -> list[Path]:

@@ -59,7 +59,7 @@ def _check(
             " the lines before",
             "Write the same features on each line, in the same order",
         )
-    values = [value for _, found in entry.dense for value in found]
+    values = [value for _, numbers in entry.dense for value in numbers]
     values += [value for _, value in entry.sparse]
     for value in values:
         if not math.fabs(value) <= FLOAT32_LIMIT:

@@ -157,7 +157,7 @@ def write_nbest(
 
 
 def format_list(
-    found: NBestList, *, digits: int = 6, named: bool = False, ids: Sequence[str] = ()
+    nbest: NBestList, *, digits: int = 6, named: bool = False, ids: Sequence[str] = ()
 ) -> Iterator[bytes]:
     """Yield the lines of a list as Moses writes them.
 
@@ -165,21 +165,21 @@ def format_list(
         digits, named: as for ``format_entry``.
         ids: sentence ids that are texts, by their numbers.
     """
-    ends = [0, *accumulate(width for _, width in found.groups)]
-    sparse = found.sparse_indptr.tolist()
-    scores = found.scores.tolist()
-    sentences = found.sentence_ids.tolist()
-    for row, values in enumerate(found.dense.tolist()):
-        spans = zip(found.groups, pairwise(ends), strict=True)
+    ends = [0, *accumulate(width for _, width in nbest.groups)]
+    sparse = nbest.sparse_indptr.tolist()
+    scores = nbest.scores.tolist()
+    sentences = nbest.sentence_ids.tolist()
+    for row, values in enumerate(nbest.dense.tolist()):
+        spans = zip(nbest.groups, pairwise(ends), strict=True)
         entries = slice(sparse[row], sparse[row + 1])
-        names = (found.sparse_names[index] for index in found.sparse_indices[entries])
+        names = (nbest.sparse_names[index] for index in nbest.sparse_indices[entries])
         entry = NBestEntry(
             sentences[row],
-            found.text(row),
+            nbest.text(row),
             tuple((name, tuple(values[i:j])) for (name, _), (i, j) in spans),
-            tuple(zip(names, found.sparse_data[entries].tolist(), strict=True)),
+            tuple(zip(names, nbest.sparse_data[entries].tolist(), strict=True)),
             scores[row],
-            found.buffer[found.extra_starts[row] : found.extra_ends[row]].tobytes(),
+            nbest.buffer[nbest.extra_starts[row] : nbest.extra_ends[row]].tobytes(),
         )
         line = format_entry(entry, digits=digits, named=named)
         yield replace_id(line, ids[entry.sentence_id]) if ids else line
@@ -298,8 +298,8 @@ def dense_features(paths: Sequence[StrPath]) -> tuple[str, ...] | None:
     for path in paths:
         for block in read_nbest_blocks(path, dense=()):
             n_lines += len(block)
-            found = np.bincount(block.sparse_indices, minlength=len(block.sparse_names))
-            for name, count in zip(block.sparse_names, found.tolist(), strict=True):
+            totals = np.bincount(block.sparse_indices, minlength=len(block.sparse_names))
+            for name, count in zip(block.sparse_names, totals.tolist(), strict=True):
                 counts[name] = counts.get(name, 0) + count
     return frequent_features(counts, n_lines)
 

@@ -96,19 +96,19 @@ class ListForm:
     is_sockeye: bool = False
 
     @classmethod
-    def of_object(cls, found: Any, options: ListOptions, place: Place) -> ListForm:
+    def of_object(cls, parsed: Any, options: ListOptions, place: Place) -> ListForm:
         """Determine the form from the object of the first line."""
-        _require_object(found, place)
-        if is_sockeye := is_sentence_of_sockeye(found):
-            found = convert_sockeye(found, place)
-        list_key = next((key for key in LIST_KEYS if isinstance(found.get(key), list)), None)
-        id_key = find_key(ID_NAMES, found)
+        _require_object(parsed, place)
+        if is_sockeye := is_sentence_of_sockeye(parsed):
+            parsed = convert_sockeye(parsed, place)
+        list_key = next((key for key in LIST_KEYS if isinstance(parsed.get(key), list)), None)
+        id_key = find_key(ID_NAMES, parsed)
         if id_key is None and list_key is None:
             raise place.error(
-                f"the object has no id, only {_spell(found)}",
+                f"the object has no id, only {_spell(parsed)}",
                 f"{_EXAMPLE}. Lists without ids: {{--format}} flat:N",
             )
-        first = found if list_key is None else _hypotheses(found, list_key, place)[0]
+        first = parsed if list_key is None else _hypotheses(parsed, list_key, place)[0]
         is_nested = "scores" in first
         sums_words = options.word_scores == "sum"
         selected: tuple[str, ...] | None = None
@@ -121,7 +121,7 @@ class ListForm:
             names = tuple(_features(first, is_nested, sums_words, None, id_key, place))
         return cls(
             id_key=id_key,
-            is_named=id_key is not None and isinstance(found[id_key], str),
+            is_named=id_key is not None and isinstance(parsed[id_key], str),
             list_key=list_key,
             text_key=find_key(TEXT_NAMES, first),
             is_nested=is_nested,
@@ -135,14 +135,14 @@ class ListForm:
 
 
 def iter_hypotheses(
-    found: Any, form: ListForm, number: int, place: Place
+    parsed: Any, form: ListForm, number: int, place: Place
 ) -> Iterator[JsonHypothesis]:
     """Yield the hypotheses of the object of a line."""
-    _require_object(found, place)
+    _require_object(parsed, place)
     if form.is_sockeye:
-        found = convert_sockeye(found, place)
-    sentence = number if form.id_key is None else _sentence(found, form, place)
-    rows = [found] if form.list_key is None else _hypotheses(found, form.list_key, place)
+        parsed = convert_sockeye(parsed, place)
+    sentence = number if form.id_key is None else _sentence(parsed, form, place)
+    rows = [parsed] if form.list_key is None else _hypotheses(parsed, form.list_key, place)
     selected = form.names if form.selects else None
     for row in rows:
         values = _features(row, form.is_nested, form.sums_words, selected, form.id_key, place)
@@ -190,18 +190,18 @@ def make_json_block(
     )
 
 
-def find_key(names: Sequence[str], found: Mapping[str, Any]) -> str | None:
+def find_key(names: Sequence[str], keys: Mapping[str, Any]) -> str | None:
     """Return the first name that an object has as a key."""
-    return next((name for name in names if name in found), None)
+    return next((name for name in names if name in keys), None)
 
 
-def _require_object(found: Any, place: Place) -> None:
-    if not isinstance(found, dict):
-        raise place.error(f"the line is a JSON {_kind(found)}, not an object", _EXAMPLE)
+def _require_object(value: Any, place: Place) -> None:
+    if not isinstance(value, dict):
+        raise place.error(f"the line is a JSON {_kind(value)}, not an object", _EXAMPLE)
 
 
-def _sentence(found: Mapping[str, Any], form: ListForm, place: Place) -> str | int:
-    value = found.get(form.id_key or "")
+def _sentence(parsed: Mapping[str, Any], form: ListForm, place: Place) -> str | int:
+    value = parsed.get(form.id_key or "")
     if form.is_named:
         if isinstance(value, str):
             _encode(value, "the id", place)
@@ -209,7 +209,7 @@ def _sentence(found: Mapping[str, Any], form: ListForm, place: Place) -> str | i
     else:
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < LARGEST_ID:
             return value
-    shown = "missing" if form.id_key not in found else quote(json.dumps(value)[:100])[1:-1]
+    shown = "missing" if form.id_key not in parsed else quote(json.dumps(value)[:100])[1:-1]
     if isinstance(value, str):
         raise place.error(
             f"the id is the string {shown}, but ids of earlier lines are integers", _ONE_KIND
@@ -220,12 +220,12 @@ def _sentence(found: Mapping[str, Any], form: ListForm, place: Place) -> str | i
 
 
 def _hypotheses(
-    found: Mapping[str, Any], list_key: str, place: Place
+    parsed: Mapping[str, Any], list_key: str, place: Place
 ) -> Sequence[Mapping[str, Any]]:
     """Return the hypotheses of a sentence as objects, at least one."""
-    rows = found.get(list_key)
+    rows = parsed.get(list_key)
     if not isinstance(rows, list):
-        state = "missing" if list_key not in found else f"a JSON {_kind(rows)}"
+        state = "missing" if list_key not in parsed else f"a JSON {_kind(rows)}"
         raise place.error(f"{list_key} is {state}, not a list of hypotheses", "Add the list")
     if not rows:
         raise place.error(
@@ -233,7 +233,7 @@ def _hypotheses(
             "Give it an empty one, or remove the sentence and its reference",
         )
     if any(isinstance(row, str) for row in rows):
-        rows = _zip(found, list_key, rows, place)
+        rows = _zip(parsed, list_key, rows, place)
     rows = [_name_values(row, place) if isinstance(row, list) else row for row in rows]
     for row in rows:
         if not isinstance(row, dict):
@@ -245,7 +245,7 @@ def _hypotheses(
 
 
 def _zip(
-    found: Mapping[str, Any], list_key: str, texts: list[Any], place: Place
+    parsed: Mapping[str, Any], list_key: str, texts: list[Any], place: Place
 ) -> list[dict[str, Any]]:
     """Return one object for each text, with its values of the lists beside the texts."""
     for text in texts:
@@ -254,7 +254,7 @@ def _zip(
                 f"a hypothesis is a JSON {_kind(text)}, not a string like another one",
                 "Write all hypotheses of a line alike",
             )
-    scores = found.get("scores", found)
+    scores = parsed.get("scores", parsed)
     if isinstance(scores, list):
         scores = {"score": scores}
     if not isinstance(scores, dict):
@@ -262,7 +262,7 @@ def _zip(
     columns = {
         name: values
         for name, values in scores.items()
-        if name != list_key and (scores is not found or isinstance(values, list))
+        if name != list_key and (scores is not parsed or isinstance(values, list))
     }
     for name, values in columns.items():
         if not isinstance(values, list) or len(values) != len(texts):
@@ -310,7 +310,7 @@ def _features(
             raise place.error(f"the feature {quote(name)[1:-1]} appears twice", "Rename one")
         what = f"the value of {name}"
         if is_list:
-            value = sum(_number(each, f"a value of {name}", place) for each in value)
+            value = sum(_number(number, f"a value of {name}", place) for number in value)
             what = f"the sum of {name}"
         values[_name(name, place)] = _number(value, what, place)
     return values
@@ -327,7 +327,7 @@ def _leaves(row: Mapping[str, Any], place: Place) -> Iterator[tuple[str, Any]]:
     while waiting:
         name, value = waiting.pop()
         if isinstance(value, dict):
-            waiting += [(f"{name}.{inner}", each) for inner, each in reversed(value.items())]
+            waiting += [(f"{name}.{inner}", child) for inner, child in reversed(value.items())]
         else:
             yield name, value
 
@@ -388,5 +388,5 @@ def _kind(value: Any) -> str:
     return kinds.get(type(value), "number")
 
 
-def _spell(found: Mapping[str, Any]) -> str:
-    return ", ".join(quote(key) for key in [*found][:10]) or "nothing"
+def _spell(parsed: Mapping[str, Any]) -> str:
+    return ", ".join(quote(key) for key in [*parsed][:10]) or "nothing"

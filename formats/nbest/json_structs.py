@@ -54,11 +54,11 @@ class StructParser:
         rows = objects
         counts: Positions | None = None
         if self.form.list_key is not None:
-            counts = np.array([len(found.hyps) for found in objects], dtype=np.int64)
-            rows = list(chain.from_iterable(found.hyps for found in objects))
+            counts = np.array([len(sentence.hyps) for sentence in objects], dtype=np.int64)
+            rows = list(chain.from_iterable(sentence.hyps for sentence in objects))
             lines = np.repeat(lines, counts)
         numbers = self._numbers(rows)
-        sentences = [found.id for found in objects]
+        sentences = [sentence.id for sentence in objects]
         is_usual = (np.abs(numbers) < FLOAT32_LIMIT).all() and (counts is None or counts.all())
         if not is_usual:
             return None
@@ -86,8 +86,8 @@ class StructParser:
         n_columns = len(self.form.names) + self.form.has_score
         if self.values is None:
             return np.zeros((len(rows), n_columns))
-        found = map(self.values, rows)
-        values = found if n_columns == 1 else chain.from_iterable(found)
+        all_values = map(self.values, rows)
+        values = all_values if n_columns == 1 else chain.from_iterable(all_values)
         return np.fromiter(values, np.float64, len(rows) * n_columns).reshape(-1, n_columns)
 
 

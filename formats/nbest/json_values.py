@@ -74,7 +74,7 @@ class JsonReader:
         self.peek()
         while True:
             try:
-                found, end = self._decoder.raw_decode(self._text, self._at)
+                decoded, end = self._decoder.raw_decode(self._text, self._at)
             except json.JSONDecodeError as error:
                 is_cut = error.pos > len(self._text) - _CUT or error.msg.startswith("Unterminated")
                 if is_cut and self._read_more():
@@ -92,7 +92,7 @@ class JsonReader:
                 break
         self._line += self._text.count("\n", self._at, end)
         self._at = end
-        return found
+        return decoded
 
     def items(self) -> Iterator[tuple[Any, Place]]:
         """Yield the elements of the next value, an array, each with its place."""

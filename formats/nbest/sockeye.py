@@ -15,32 +15,32 @@ _SOCKEYE = frozenset(("sentence_id", "translation", "score"))
 """The keys of every object that Sockeye writes."""
 
 
-def is_sentence_of_sockeye(found: Mapping[str, Any]) -> bool:
+def is_sentence_of_sockeye(parsed: Mapping[str, Any]) -> bool:
     """Return whether an object is a sentence as Sockeye writes it."""
-    return found.keys() >= _SOCKEYE
+    return parsed.keys() >= _SOCKEYE
 
 
-def convert_sockeye(found: Mapping[str, Any], place: Place) -> dict[str, Any]:
+def convert_sockeye(parsed: Mapping[str, Any], place: Place) -> dict[str, Any]:
     """Return a sentence of Sockeye in the form of ``json_objects``.
 
     Without alternatives there is only the translation, as that of an empty sentence. What the
     caller of Sockeye passed through, such as ``text``, is ignored.
     """
-    if not is_sentence_of_sockeye(found):
-        missing = min(_SOCKEYE - found.keys())
+    if not is_sentence_of_sockeye(parsed):
+        missing = min(_SOCKEYE - parsed.keys())
         raise place.error(
             f"the object has no {missing}, unlike the first one",
             'Sockeye writes: {"sentence_id": 1, "translation": "a b", "score": 0.5, '
             '"translations": ["a b", "a"], "scores": [[0.5], [0.75]]}',
         )
-    number = found["sentence_id"]
+    number = parsed["sentence_id"]
     if isinstance(number, int) and not isinstance(number, bool):
         if number < 1:
             raise place.error(f"sentence_id is {number}", "Sockeye counts sentences from 1")
         number -= 1
-    texts, costs = found.get("translations"), found.get("scores")
+    texts, costs = parsed.get("translations"), parsed.get("scores")
     if texts is None:
-        texts, costs = [found["translation"]], [found["score"]]
+        texts, costs = [parsed["translation"]], [parsed["score"]]
     if not (isinstance(texts, list) and isinstance(costs, list) and len(texts) == len(costs)):
         raise place.error(
             "the object has not one of scores for each of translations",

@@ -159,8 +159,8 @@ def _sentences(
         return np.arange(n_before, n_before + n) // form.group_size
     begin, end = strip_blanks(padded, starts[:, form.id_column], ends[:, form.id_column])
     if form.ids == "integers":
-        found = parse_integers(padded, begin, end)
-        return None if (found < 0).any() or (end - begin > _ID_DIGITS).any() else found
+        parsed = parse_integers(padded, begin, end)
+        return None if (parsed < 0).any() or (end - begin > _ID_DIGITS).any() else parsed
     if (begin == end).any():
         return None
     hashes = hash_tokens(padded, begin, end)

@@ -135,21 +135,21 @@ def parse_weights(
     lines = [line for _, line in read_content_lines(path, text, comments=True)]
     if not lines:
         raise FormatError("the file has no weights", path=path, remedy="Give a file of weights")
-    found = recognize_format(text, lines)
-    if found is None:
+    format = recognize_format(text, lines)
+    if format is None:
         raise FormatError(
             f"{quote(lines[0])} is not a line of a file of weights",
             path=path,
             remedy="Give Name= value lines, name value lines, name=value words, a line of numbers, "
             "YAML, JSON, or a moses.ini",
         )
-    if found not in formats:
+    if format not in formats:
         raise FormatError(
-            f"weights in the format {found} are not accepted here",
+            f"weights in the format {format} are not accepted here",
             path=path,
             remedy=f"Give one of the formats {', '.join(formats)}",
         )
-    parsed = _parse(found, text, path)
+    parsed = _parse(format, text, path)
     return parsed if parsed.changes else replace(parsed, changes=parse_list_changes(text))
 
 
@@ -176,46 +176,46 @@ def name_as_in_graphs(show: ShowWeights, fixed: Mapping[str, float], path: str) 
     return {**known, **fixed}
 
 
-def _parse(found: Format, text: bytes, path: str) -> WeightFile:
+def _parse(format: Format, text: bytes, path: str) -> WeightFile:
     """Parse a file of a known format."""
-    match found:
+    match format:
         case "moses.ini":
             ini = parse_moses_ini(text, path)
             return WeightFile(
-                path, found, list_features(ini), fixed_weights=fixed_weights(ini), ini=ini
+                path, format, list_features(ini), fixed_weights=fixed_weights(ini), ini=ini
             )
         case "show-weights":
-            return WeightFile(path, found, read_show_weights(text, path))
+            return WeightFile(path, format, read_show_weights(text, path))
         case "dense":
             dense_lines, sparse_lines = _split_dense(text)
             sparse = read_sparse(path, sparse_lines)
             return WeightFile(
-                path, found, _make_show_weights(read_dense(path, dense_lines)), sparse
+                path, format, _make_show_weights(read_dense(path, dense_lines)), sparse
             )
         case "overwrite":
-            return WeightFile(path, found, _make_show_weights(_overwritten(text, path).items()))
+            return WeightFile(path, format, _make_show_weights(_overwritten(text, path).items()))
         case "sparse" | "graph" | "kbmira":
-            return _split_weights(path, found, read_sparse(path, text))
+            return _split_weights(path, format, read_sparse(path, text))
         case "init.opt":
             init = read_init_opt(path, text)
             return WeightFile(
-                path, found, numbers=init.start, minima=init.minima, maxima=init.maxima
+                path, format, numbers=init.start, minima=init.minima, maxima=init.maxima
             )
         case "weights.txt":
-            return WeightFile(path, found, numbers=read_weights_txt(path, text))
+            return WeightFile(path, format, numbers=read_weights_txt(path, text))
         case "equals":
-            return _split_weights(path, found, parse_pairs(path, text))
+            return _split_weights(path, format, parse_pairs(path, text))
         case "tsv":
-            return _split_weights(path, found, parse_tsv(path, text))
+            return _split_weights(path, format, parse_tsv(path, text))
         case "yaml":
             document = parse_yaml(path, text)
-            return _split_names(path, found, document.weights, document.changes)
+            return _split_names(path, format, document.weights, document.changes)
         case "json" | "json-flat":
             json = parse_json_weights(path, text)
             if json.is_flat:
                 return _split_names(path, "json-flat", json.dense, json.changes)
             show = _make_show_weights(json.dense.items())
-            return WeightFile(path, found, show, json.sparse, changes=json.changes)
+            return WeightFile(path, format, show, json.sparse, changes=json.changes)
 
 
 def _split_dense(text: bytes) -> tuple[bytes, bytes]:
@@ -246,14 +246,14 @@ def _overwritten(text: bytes, path: str) -> Mapping[str, tuple[float | None, ...
         raise FormatError(error.message, path=path, line=1, remedy=error.remedy) from None
 
 
-def _split_weights(path: str, found: Format, known: Mapping[str, float]) -> WeightFile:
+def _split_weights(path: str, format: Format, known: Mapping[str, float]) -> WeightFile:
     """Split weights by name into dense and sparse ones, as search graphs name them."""
-    if found == "sparse":
-        return WeightFile(path, found, sparse=known)
-    if found == "kbmira":
+    if format == "sparse":
+        return WeightFile(path, format, sparse=known)
+    if format == "kbmira":
         numbers = {name: value for name, value in known.items() if "_" not in name}
         rest = {name: value for name, value in known.items() if name not in numbers}
-        return WeightFile(path, found, sparse=rest, numbers=tuple(numbers.values()))
+        return WeightFile(path, format, sparse=rest, numbers=tuple(numbers.values()))
     fixed = {name: value for name, value in known.items() if name.startswith(UNKNOWN_WORD)}
     groups = infer_groups(tuple(known), tuple(fixed))
     dense = dict(zip(hypergraph_names(groups), _spread(groups), strict=True))
@@ -261,11 +261,11 @@ def _split_weights(path: str, found: Format, known: Mapping[str, float]) -> Weig
     for name, group in dense.items():
         values[group].append(known[name])
     rest = {name: v for name, v in known.items() if name not in dense and name not in fixed}
-    return WeightFile(path, found, _make_show_weights(values.items()), rest, fixed)
+    return WeightFile(path, format, _make_show_weights(values.items()), rest, fixed)
 
 
 def _split_names(
-    path: str, found: Format, known: Mapping[str, tuple[float | None, ...]], changes: ListChanges
+    path: str, format: Format, known: Mapping[str, tuple[float | None, ...]], changes: ListChanges
 ) -> WeightFile:
     """Split weights by name: sparse ones have one value and an underscore."""
     dense: dict[str, tuple[float | None, ...]] = {}
@@ -275,7 +275,7 @@ def _split_names(
             sparse[name] = values[0]
         else:
             dense[name] = values
-    return WeightFile(path, found, _make_show_weights(dense.items()), sparse, changes=changes)
+    return WeightFile(path, format, _make_show_weights(dense.items()), sparse, changes=changes)
 
 
 def _spread(groups: Iterable[tuple[str, int]]) -> list[str]:

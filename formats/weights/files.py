@@ -140,17 +140,17 @@ def read_show_weights(
     sparse: list[str] = []
     for number, line in enumerate(source.split(b"\n"), start=1):
         line = line.rstrip()
-        if found := _GROUP.fullmatch(line):
-            name = decode(found[1])
+        if match := _GROUP.fullmatch(line):
+            name = decode(match[1])
             values = [
                 None if token == UNTUNEABLE_COMPONENT else parse_weight(token, name, path, number)
-                for token in found[2].split()
+                for token in match[2].split()
             ]
             groups.append((name, values, number))
-        elif found := _UNTUNEABLE.fullmatch(line):
-            untuneable.append(decode(found[1]))
-        elif found := _SPARSE.fullmatch(line):
-            sparse.append(decode(found[1]))
+        elif match := _UNTUNEABLE.fullmatch(line):
+            untuneable.append(decode(match[1]))
+        elif match := _SPARSE.fullmatch(line):
+            sparse.append(decode(match[1]))
     joined = merge_groups(groups, path)
     return ShowWeights(
         tuple(WeightGroup(name, tuple(values)) for name, values in joined),
@@ -187,16 +187,16 @@ def read_dense(
     """
     groups: list[tuple[str, list[float], int]] = []
     for number, line in read_content_lines(path, text, comments=True):
-        found = _GROUP.fullmatch(line)
-        if not found:
+        match = _GROUP.fullmatch(line)
+        if not match:
             raise FormatError(
                 f"{quote(line)} is not a dense weight",
                 path=path,
                 line=number,
                 remedy="A line has the form: Name= value value",
             )
-        name = decode(found[1])
-        values = [parse_weight(token, name, path, number) for token in found[2].split()]
+        name = decode(match[1])
+        values = [parse_weight(token, name, path, number) for token in match[2].split()]
         groups.append((name, values, number))
     if not groups:
         raise FormatError("the file has no weights", path=path, remedy="Give a runN.dense file")

@@ -101,13 +101,13 @@ def _is_weight(name: str, value: object) -> bool:
     return (is_list and name not in _PARTS) or isinstance(value, int | float)
 
 
-def _parse_dense(found: Mapping[str, Any], path: StrPath) -> dict[str, tuple[float | None, ...]]:
+def _parse_dense(document: Mapping[str, Any], path: StrPath) -> dict[str, tuple[float | None, ...]]:
     dense = {
         name: tuple(
-            None if each is None else _number(each, name, path)
-            for each in (value if isinstance(value, list) else [value])
+            None if number is None else _number(number, name, path)
+            for number in (value if isinstance(value, list) else [value])
         )
-        for name, value in found.items()
+        for name, value in document.items()
     }
     if empty := [name for name, values in dense.items() if not values]:
         raise _format_error(f"{quote(empty[0])} has no weight", path)
@@ -147,7 +147,7 @@ def format_flat_json(
 
 
 def _join_values(dense: Iterable[tuple[str, Sequence[float | None]]]) -> dict[str, Any]:
-    return {name: each[0] if len(each) == 1 else list(each) for name, each in dense}
+    return {name: values[0] if len(values) == 1 else list(values) for name, values in dense}
 
 
 def _format_lines(pairs: Mapping[str, Any], indent: str) -> Iterable[str]:
@@ -161,14 +161,14 @@ class _Pairs(list[tuple[str, Any]]):
 def _unique(value: object, what: str, path: StrPath) -> dict[str, Any]:
     if not isinstance(value, _Pairs):
         raise _format_error(f"{what} is not an object", path)
-    found: dict[str, Any] = {}
-    for name, each in value:
-        if name in found:
+    unique: dict[str, Any] = {}
+    for name, member in value:
+        if name in unique:
             raise _format_error(f"the name {quote(name)} is repeated", path)
         if not name or any(map(str.isspace, name)):
             raise _format_error(f"{quote(name)} is not the name of a feature", path)
-        found[name] = each
-    return found
+        unique[name] = member
+    return unique
 
 
 def _number(value: object, name: str, path: StrPath) -> float:

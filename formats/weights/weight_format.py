@@ -74,11 +74,11 @@ def find_weight_format(name: str | None, path: str | PathLike[str] = "") -> Form
     """
     if name is None:
         return find_named_format(path) or "dense"
-    found = _OTHER_NAMES.get(name, name)
-    if found not in FORMATS:
+    format = _OTHER_NAMES.get(name, name)
+    if format not in FORMATS:
         known = ", ".join([*FORMATS, *_OTHER_NAMES])
         raise ValueError(f"unknown format {name!r} of weights; known: {known}")
-    return found
+    return format
 
 
 def find_named_format(path: str | PathLike[str]) -> Format | None:

@@ -90,16 +90,16 @@ def parse_yaml(path: StrPath, text: bytes) -> YamlWeights:
         line = line.rstrip()
         if not line.lstrip() or line.lstrip()[:1] == b"#" or line in (_BEGIN, _END):
             continue
-        found = _KEY.fullmatch(line)
-        if found is None:
+        match = _KEY.fullmatch(line)
+        if match is None:
             raise _error(f"{quote(line)} is not name: number", path, number)
-        name = _parse_name(found[1], path, number)
+        name = _parse_name(match[1], path, number)
         if name in weights or name in records:
             raise duplicate_error(name, path, number)
-        if _is_record(name, found[2] or b""):
-            records[name] = _parse_record(found[2], name, path, number)
+        if _is_record(name, match[2] or b""):
+            records[name] = _parse_record(match[2], name, path, number)
         else:
-            weights[name] = _parse_value(found[2] or b"", name, path, number)
+            weights[name] = _parse_value(match[2] or b"", name, path, number)
     if not weights:
         raise FormatError("the file has no weights", path=path, remedy="Give a file of weights")
     return YamlWeights(weights, parse_change_records(records, partial(_record_error, path=path)))

@@ -179,7 +179,7 @@ class CommandProcess(_FileDecoder[CommandTemplate]):
 
 def _check_missing_lists(numbers: Sequence[int], lists: Sequence[NBestList], stdout: Path) -> None:
     """Check that sentences without a list have an empty translation, as if unparsed."""
-    listed = {int(found.sentence_ids[0]) for found in lists}
+    listed = {int(nbest.sentence_ids[0]) for nbest in lists}
     missing = [place for place, number in enumerate(numbers) if number not in listed]
     if not missing:
         return

@@ -70,7 +70,7 @@ class CommandTemplate:
             "nbest-size": str(nbest),
             "iteration": str(iteration),
         }
-        return tuple(_PLACEHOLDER.sub(lambda found: values[found[1]], word) for word in self.words)
+        return tuple(_PLACEHOLDER.sub(lambda match: values[match[1]], word) for word in self.words)
 
 
 def parse_command(text: str, option: str) -> tuple[str, ...]:

@@ -131,11 +131,11 @@ def constrain_config(ini: MosesIni, references: Sequence[str]) -> bytes:
         raise FormatError(
             "there is no section [feature]", path=ini.path, remedy="Give a moses.ini of Moses"
         )
-    if found := [feature for feature in ini.features if feature.kind == CONSTRAINTS]:
+    if constraints := [feature for feature in ini.features if feature.kind == CONSTRAINTS]:
         raise FormatError(
             f"{CONSTRAINTS} is there already",
             path=ini.path,
-            line=found[0].line,
+            line=constraints[0].line,
             remedy="Remove it, or tune without forced decoding",
         )
     lines = list(ini.lines)

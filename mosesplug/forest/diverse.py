@@ -61,17 +61,17 @@ def find_diverse(
     _check(k, penalty, order)
     own = renumber_words(graph, {word: number for number, word in enumerate(graph.words)})
     texts: list[Ints32] = []
-    found: dict[bytes, Ints] = {}
+    derivations: dict[bytes, Ints] = {}
     for _ in range(k * most_alike):
         text, states, values = _price_ngrams(own, len(graph.words), texts, penalty, order)
         edges = find_best_with_ngrams(text, scores, states, values).edges
         said = _words(own, edges)
-        found.setdefault(said.tobytes(), edges)
+        derivations.setdefault(said.tobytes(), edges)
         texts.append(said)
-        if len(found) == k:
+        if len(derivations) == k:
             break
-    sums = np.array([scores[edges].sum() for edges in found.values()])
-    return Derivations.of(sums, [*found.values()])
+    sums = np.array([scores[edges].sum() for edges in derivations.values()])
+    return Derivations.of(sums, [*derivations.values()])
 
 
 def choose_diverse(

@@ -68,21 +68,21 @@ def intersect_references(
         tuple(numbers.setdefault(word, len(numbers)) for word in words) for words in references
     )
     # No word of the graph has the number that ends each reference.
-    text = [number for each in texts for number in (*each, len(numbers))]
-    ends = np.cumsum([len(each) + 1 for each in texts], dtype=np.int64) - 1
+    text = [number for sequence in texts for number in (*sequence, len(numbers))]
+    ends = np.cumsum([len(sequence) + 1 for sequence in texts], dtype=np.int64) - 1
     starts = np.concatenate([[0], ends[:-1] + 1]).astype(np.int64)
     spelled = renumber_words(graph, numbers)
     if split is not None:
         spelled = _spell_split(spelled, split)
-    found = _multiply(spelled, _Words(np.array(text, dtype=np.int32), starts, ends))
-    if not len(found.origins):
+    product = _multiply(spelled, _Words(np.array(text, dtype=np.int32), starts, ends))
+    if not len(product.origins):
         return None
-    widths = np.diff(spelled.tail_offsets)[found.origins]
+    widths = np.diff(spelled.tail_offsets)[product.origins]
     return ReferenceGraph(
-        read_only(np.concatenate([[0], np.cumsum(np.bincount(found.heads))]).astype(np.int64)),
+        read_only(np.concatenate([[0], np.cumsum(np.bincount(product.heads))]).astype(np.int64)),
         read_only(np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)),
-        read_only(found.tails.astype(np.int32)),
-        read_only(found.origins),
+        read_only(product.tails.astype(np.int32)),
+        read_only(product.origins),
     )
 
 

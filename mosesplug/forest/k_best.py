@@ -91,10 +91,10 @@ def k_best(
         inside,
     )
     most = k * most_alike if distinct else k
-    found, offsets, edges = _list_derivations(arrays, best, k, most, distinct)
-    if not len(found):
+    totals, offsets, edges = _list_derivations(arrays, best, k, most, distinct)
+    if not len(totals):
         raise DataError(f"a derivation of the search graph has over {MOST_EDGES:.0e} edges")
-    return Derivations(found, offsets, edges)
+    return Derivations(totals, offsets, edges)
 
 
 def translations(graph: Hypergraph, derivations: Derivations) -> list[list[bytes]]:
@@ -125,7 +125,7 @@ def _list_derivations(
         np.zeros(n_nodes, dtype=np.int64),
     )
     entries, used = entries_for(1024, most_tails), 0
-    found, top = np.empty(1024, dtype=np.int64), 0
+    ranked, top = np.empty(1024, dtype=np.int64), 0
     scores = np.empty(k)
     offsets = np.zeros(k + 1, dtype=np.int64)
     edges = np.empty(1024, dtype=np.int64)
@@ -133,14 +133,14 @@ def _list_derivations(
     words = np.empty(1024, dtype=np.int32)
     count, goal = 0, n_nodes - 1
     for rank in range(most):
-        entries, used, found, top = find_derivation(
-            graph, nodes, entries, used, found, top, goal, rank
+        entries, used, ranked, top = find_derivation(
+            graph, nodes, entries, used, ranked, top, goal, rank
         )
         if count == k or nodes.counts[goal] <= rank:
             break
-        entry = found[nodes.places[goal] + rank]
+        entry = ranked[nodes.places[goal] + rank]
         edges, behind = _with_edges(
-            graph, best, nodes, entries, found, entry, edges, offsets[count]
+            graph, best, nodes, entries, ranked, entry, edges, offsets[count]
         )
         if behind - offsets[count] > MOST_EDGES:
             return scores[:0].copy(), offsets, edges
@@ -165,7 +165,7 @@ def _with_edges(
     best: Ints,
     nodes: Nodes,
     entries: Entries,
-    found: Ints,
+    ranked: Ints,
     entry: int,
     edges: Ints,
     place: int,
@@ -197,7 +197,7 @@ def _with_edges(
         for number in range(high - low - 1, -1, -1):
             tail = graph.tails[low + number]
             rank = entries.ranks[item, number] if item >= 0 else 0
-            stack[height] = found[nodes.places[tail] + rank] if rank > 0 else -2 - tail
+            stack[height] = ranked[nodes.places[tail] + rank] if rank > 0 else -2 - tail
             height += 1
     return edges, place
 

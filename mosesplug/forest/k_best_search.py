@@ -178,7 +178,7 @@ def _missing(graph: Graph, nodes: Nodes, entries: Entries, parent: int) -> tuple
 
 @inlined_kernel
 def _with_successors(
-    graph: Graph, nodes: Nodes, entries: Entries, used: int, found: Ints, node: int, parent: int
+    graph: Graph, nodes: Nodes, entries: Entries, used: int, ranked: Ints, node: int, parent: int
 ) -> tuple[Entries, int]:
     """Put a derivation's successors into its node's heap once their tails are known."""
     edge = entries.links[parent, 0]
@@ -197,7 +197,7 @@ def _with_successors(
                 if entries.ranks[used, j] == 0:
                     score += graph.inside[other]
                 else:
-                    score += entries.scores[found[nodes.places[other] + entries.ranks[used, j]]]
+                    score += entries.scores[ranked[nodes.places[other] + entries.ranks[used, j]]]
             entries.scores[used] = score
             entries.links[used, 0] = edge
             entries.links[used, 1] = entries.links[used, 2] = NONE
@@ -210,24 +210,24 @@ def _with_successors(
 
 
 @inlined_kernel
-def _append(nodes: Nodes, found: Ints, top: int, node: int, entry: int) -> tuple[Ints, int]:
+def _append(nodes: Nodes, ranked: Ints, top: int, node: int, entry: int) -> tuple[Ints, int]:
     """Append a derivation to its node's list; move the list if it is full."""
     count = nodes.counts[node]
     if count == nodes.rooms[node]:
         room = max(4, 2 * count)
-        if top + room > len(found):
+        if top + room > len(ranked):
             larger = np.empty(2 * (top + room), dtype=np.int64)
             for at in range(top):
-                larger[at] = found[at]
-            found = larger
+                larger[at] = ranked[at]
+            ranked = larger
         place = nodes.places[node]
         for rank in range(count):
-            found[top + rank] = found[place + rank]
+            ranked[top + rank] = ranked[place + rank]
         nodes.places[node], nodes.rooms[node] = top, room
         top += room
-    found[nodes.places[node] + count] = entry
+    ranked[nodes.places[node] + count] = entry
     nodes.counts[node] = count + 1
-    return found, top
+    return ranked, top
 
 
 @kernel
@@ -236,7 +236,7 @@ def find_derivation(
     nodes: Nodes,
     entries: Entries,
     used: int,
-    found: Ints,
+    ranked: Ints,
     top: int,
     node: int,
     rank: int,
@@ -254,7 +254,7 @@ def find_derivation(
             height -= 1
             continue
         if nodes.followed[node] < count:
-            parent = found[nodes.places[node] + count - 1]
+            parent = ranked[nodes.places[node] + count - 1]
             tail, needed = _missing(graph, nodes, entries, parent)
             if tail >= 0:
                 if height == len(stack):
@@ -265,11 +265,11 @@ def find_derivation(
                 stack[height, 0], stack[height, 1] = tail, needed
                 height += 1
                 continue
-            entries, used = _with_successors(graph, nodes, entries, used, found, node, parent)
+            entries, used = _with_successors(graph, nodes, entries, used, ranked, node, parent)
         root = nodes.heap[node]
         if root < 0:  # there are no more
             height -= 1
             continue
         nodes.heap[node] = _without_root(entries, root)
-        found, top = _append(nodes, found, top, node, root)
-    return entries, used, found, top
+        ranked, top = _append(nodes, ranked, top, node, root)
+    return entries, used, ranked, top

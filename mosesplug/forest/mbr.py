@@ -272,13 +272,13 @@ def expected_gains(
         criterion: the criterion of the choice; ``size`` and ``beam`` are ignored.
     """
     probabilities = softmax(criterion.scale * scores)
-    found = count_bags(listed)
+    bags = count_bags(listed)
     if criterion.kind == "list":
-        return expected_bleu(found, probabilities)
+        return expected_bleu(bags, probabilities)
     if criterion.kind == "consensus":
-        length = float((probabilities * found.lengths).sum())
-        return consensus_bleu(found, found.expected_counts(probabilities), length)
-    return linear_gain(found, found.occurrence_probabilities(probabilities), criterion.gains)
+        length = float((probabilities * bags.lengths).sum())
+        return consensus_bleu(bags, bags.expected_counts(probabilities), length)
+    return linear_gain(bags, bags.occurrence_probabilities(probabilities), criterion.gains)
 
 
 def expected_utilities(utilities: Floats, scores: Floats, scale: float) -> Floats:
@@ -313,12 +313,12 @@ def _choose_by_ngrams(
         scaled = criterion.scale * graph.edge_scores(weights)
         graph = prune_to_beam(graph, scaled, criterion.beam)
     scores = graph.edge_scores(weights)
-    found = split(graph)
-    distribution = posterior(found, criterion.scale * scores[found.origins])
+    split_graph = split(graph)
+    distribution = posterior(split_graph, criterion.scale * scores[split_graph.origins])
     if criterion.kind == "lattice":
-        occurs = occurrence_probabilities(found, distribution)
+        occurs = occurrence_probabilities(split_graph, distribution)
         return _strip_boundaries(
-            graph.translation(best_linear_gain(found, occurs, criterion.gains))
+            graph.translation(best_linear_gain(split_graph, occurs, criterion.gains))
         )
     listed = [
         _strip_boundaries(words)
@@ -326,10 +326,10 @@ def _choose_by_ngrams(
     ]
     numbers = {word: number for number, word in enumerate(graph.words)}
     candidates = count_bags_in(
-        found.table, found.orders, [[numbers[w] for w in own] for own in listed]
+        split_graph.table, split_graph.orders, [[numbers[w] for w in own] for own in listed]
     )
-    length = float((distribution.edges * found.totals[:, 0]).sum())
-    gains = consensus_bleu(candidates, expected_counts(found, distribution), length)
+    length = float((distribution.edges * split_graph.totals[:, 0]).sum())
+    gains = consensus_bleu(candidates, expected_counts(split_graph, distribution), length)
     return listed[find_best(gains)]
 
 

@@ -88,21 +88,21 @@ def make_nbest_list(
     Raises:
         DataError: as ``k_best``.
     """
-    found = [
+    derived = [
         _found(graph, k_best(graph, graph.edge_scores(weights), k, distinct=True), features)
         for graph in graphs
     ]
-    if not found:
+    if not derived:
         return None
-    scores = np.concatenate([part.scores for part in found])
-    texts = [text for part in found for text in part.texts]
+    scores = np.concatenate([part.scores for part in derived])
+    texts = [text for part in derived for text in part.texts]
     chosen: dict[bytes, int] = {}
     for row in np.argsort(-scores, kind="stable").tolist():
         if len(chosen) == k:
             break
         chosen.setdefault(texts[row], row)
     rows = np.array([*chosen.values()], dtype=np.int64)
-    return _as_list(sentence, found, rows, features, source)
+    return _as_list(sentence, derived, rows, features, source)
 
 
 def list_derivations(
@@ -114,17 +114,17 @@ def list_derivations(
     source: str = "search graph",
 ) -> NBestList:
     """Return derivations as an n-best list in the same order."""
-    found = _found(graph, derivations, features)
-    return _as_list(sentence, [found], np.arange(len(derivations)), features, source)
+    derived = _found(graph, derivations, features)
+    return _as_list(sentence, [derived], np.arange(len(derivations)), features, source)
 
 
 def _as_list(
-    sentence: int, found: Sequence[_Found], rows: Ints, features: GraphFeatures, source: str
+    sentence: int, derived: Sequence[_Found], rows: Ints, features: GraphFeatures, source: str
 ) -> NBestList:
     """Return the selected rows of all parts as an n-best list."""
-    every = [text for part in found for text in part.texts]
+    every = [text for part in derived for text in part.texts]
     texts = [every[row] for row in rows.tolist()]
-    sparse = _sparse_of(found, rows, features.space)
+    sparse = _sparse_of(derived, rows, features.space)
     ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
     nowhere = np.zeros(len(rows), dtype=np.int64)
     return NBestList(
@@ -134,12 +134,12 @@ def _as_list(
         text_starts=ends[:-1],
         text_ends=ends[1:],
         groups=features.space.groups,
-        dense=np.concatenate([part.dense for part in found])[rows],
+        dense=np.concatenate([part.dense for part in derived])[rows],
         sparse_names=sparse.names,
         sparse_indptr=sparse.indptr,
         sparse_indices=sparse.indices,
         sparse_data=sparse.data,
-        scores=np.concatenate([part.scores for part in found])[rows],
+        scores=np.concatenate([part.scores for part in derived])[rows],
         extra_starts=nowhere,
         extra_ends=nowhere,
         lines=np.arange(1, len(rows) + 1),
@@ -196,23 +196,23 @@ class _Sparse:
     data: Floats32
 
 
-def _sparse_of(found: Sequence[_Found], rows: Ints, space: FeatureSpace) -> _Sparse:
+def _sparse_of(derived: Sequence[_Found], rows: Ints, space: FeatureSpace) -> _Sparse:
     """Return the sparse features of the selected rows of all parts."""
-    starts = np.cumsum([0, *(len(part.values) for part in found)])
+    starts = np.cumsum([0, *(len(part.values) for part in derived)])
     begins = np.concatenate(
-        [part.indptr[:-1] + start for part, start in zip(found, starts, strict=False)]
+        [part.indptr[:-1] + start for part, start in zip(derived, starts, strict=False)]
     )
-    widths = np.concatenate([np.diff(part.indptr) for part in found])[rows]
+    widths = np.concatenate([np.diff(part.indptr) for part in derived])[rows]
     indptr = np.zeros(len(rows) + 1, dtype=np.int64)
     np.cumsum(widths, out=indptr[1:])
     entries = np.repeat(begins[rows] - indptr[:-1], widths) + np.arange(indptr[-1])
-    columns = np.concatenate([part.columns for part in found])[entries]
+    columns = np.concatenate([part.columns for part in derived])[entries]
     used, indices = np.unique(columns, return_inverse=True)
     return _Sparse(
         tuple(space.sparse[column - space.n_dense] for column in used.tolist()),
         indptr,
         indices.astype(np.int32),
-        np.concatenate([part.values for part in found])[entries],
+        np.concatenate([part.values for part in derived])[entries],
     )
 
 

@@ -119,7 +119,7 @@ def softmax_margin(
             # All derivations with costs, less the oracles with costs, and the oracles without.
             high = max(every.log_partition, good)
             share_all, share_dear, share_good = (
-                math.exp(each - high) for each in (every.log_partition, dear, good)
+                math.exp(log_weight - high) for log_weight in (every.log_partition, dear, good)
             )
             total = share_all - share_dear + share_good
             log_all = high + math.log(total)
@@ -153,11 +153,11 @@ def risk(
     def part(sentence: int) -> _Slope:
         graph = graphs[sentence]
         scores = graph.graph.edge_scores(weights)
-        found = graph.posterior(scores)
+        distribution = graph.posterior(scores)
         # The entropy is log Z - E[score], so the scores act as errors too.
         values = temperature * scores[graph.split.origins] - graph.gains(gains)
-        value, change = _average(graph, found, values)
-        value -= temperature * found.log_partition
+        value, change = _average(graph, distribution, values)
+        value -= temperature * distribution.log_partition
         return value, graph.graph, change
 
     return _mean_objective(part, len(graphs), len(weights), threads)
@@ -186,32 +186,32 @@ def xbleu(
 
     def statistics(sentence: int) -> tuple[Floats, Bools]:
         graph = graphs[sentence]
-        found = graph.posterior(graph.graph.edge_scores(weights))
-        counts = expected_counts(graph.split, found)
+        distribution = graph.posterior(graph.graph.edge_scores(weights))
+        counts = expected_counts(graph.split, distribution)
         clipped = np.minimum(counts, graph.limits)
         matches = np.bincount(graph.split.orders, weights=clipped, minlength=ORDER + 1)[1:]
-        totals = expectation(found, graph.split.totals)
+        totals = expectation(distribution, graph.split.totals)
         return np.concatenate([matches, totals]), counts < graph.limits
 
     def part(sentence: int) -> _Slope:
         graph = graphs[sentence]
         scores = graph.graph.edge_scores(weights)
         split = graph.split
-        found = graph.posterior(scores)
+        distribution = graph.posterior(scores)
         by_ngram = np.where(growing[sentence], by_matches[split.orders], 0.0)
         values = np.einsum("ij,j->i", split.totals, by_totals) + ngram_values(split, by_ngram)
         own = 0.0
         if share > 0.0:
             spread = share * scores[split.origins]
-            own = share * found.log_partition - float(expectation(found, spread))
+            own = share * distribution.log_partition - float(expectation(distribution, spread))
             values -= spread
-        _, change = _average(graph, found, values)
+        _, change = _average(graph, distribution, values)
         return own, graph.graph, change
 
     share = temperature / max(len(graphs), 1)
-    found = list(_map_in_order(statistics, len(graphs), threads))
-    growing = [mask for _, mask in found]
-    sums = np.array([row for row, _ in found]).reshape(-1, 2 * ORDER).sum(axis=0)
+    sentences = list(_map_in_order(statistics, len(graphs), threads))
+    growing = [mask for _, mask in sentences]
+    sums = np.array([row for row, _ in sentences]).reshape(-1, 2 * ORDER).sum(axis=0)
     statistics_of_all = np.empty(2 * ORDER + 1)
     statistics_of_all[0:-1:2], statistics_of_all[1:-1:2] = sums[:ORDER], sums[ORDER:]
     statistics_of_all[-1] = sum(graph.reference_length for graph in graphs)
@@ -228,16 +228,16 @@ def _oracle_posterior(
 ) -> tuple[float, Floats]:
     """Return the log sum over oracles, and their expected uses of the split's edges."""
     if isinstance(oracles, ReferenceGraph):
-        found = posterior(oracles, scores[oracles.origins])
-        uses = np.bincount(oracles.origins, weights=found.edges, minlength=len(scores))
-        return found.log_partition, uses.astype(np.float64, copy=False)
-    found = posterior(split, np.where(oracles, scores, -np.inf))
-    return found.log_partition, found.edges
+        distribution = posterior(oracles, scores[oracles.origins])
+        uses = np.bincount(oracles.origins, weights=distribution.edges, minlength=len(scores))
+        return distribution.log_partition, uses.astype(np.float64, copy=False)
+    distribution = posterior(split, np.where(oracles, scores, -np.inf))
+    return distribution.log_partition, distribution.edges
 
 
-def _average(graph: ScoredGraph, found: Posterior, values: Floats) -> tuple[float, Floats]:
+def _average(graph: ScoredGraph, expected: Posterior, values: Floats) -> tuple[float, Floats]:
     """Return an average of the split graph and derivatives by original edge scores."""
-    value, change = expectation_and_gradient(graph.split, found, values)
+    value, change = expectation_and_gradient(graph.split, expected, values)
     return value, graph.split.on_graph(change, graph.graph.n_edges)
 
 

@@ -174,20 +174,20 @@ def _scan(text: Bytes, chunks: Words, at: int, arrays: _Arrays, words: Names, na
             return REFUSED
         at += 1
         last = edge + count
-        for each in range(edge, last):
+        for current in range(edge, last):
             if at == len(text):
                 return REFUSED
-            at = _scan_target(text, chunks, at, arrays, words, node, each)
+            at = _scan_target(text, chunks, at, arrays, words, node, current)
             if at == REFUSED:
                 return REFUSED
-            at, n_odd = _scan_features(text, chunks, at, arrays, names, each, n_odd)
+            at, n_odd = _scan_features(text, chunks, at, arrays, names, current, n_odd)
             if at == REFUSED:
                 return REFUSED
             covered, at = parse_integer(text, skip_blanks(text, at))
             if covered < 0 or text[at] != _NEWLINE:
                 return REFUSED
             at += 1
-            if each == edge:
+            if current == edge:
                 arrays.covered[node] = covered
         edge = last
         arrays.edge_offsets[node + 1] = edge

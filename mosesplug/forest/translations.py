@@ -69,7 +69,7 @@ class Translations:
     def _score(self, first: int) -> None:
         """Compute the statistics of the translations from ``first`` on."""
         new = [np.frombuffer(key, np.int32) for key in list(self._rows)[first:]]
-        texts = [b" ".join([self._words[word] for word in each.tolist()]) for each in new]
+        texts = [b" ".join([self._words[word] for word in numbers.tolist()]) for numbers in new]
         ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
         starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
         counted = self._metric.statistics(

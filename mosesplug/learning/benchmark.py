@@ -74,8 +74,11 @@ class BenchmarkTask:
             start,
             _take(problem, held_out) if len(held_out) else None,
             tuple(
-                _take(each, np.flatnonzero(np.isin(each.tuning_set.sentence_ids, kept)))
-                for each in earlier
+                _take(
+                    earlier_problem,
+                    np.flatnonzero(np.isin(earlier_problem.tuning_set.sentence_ids, kept)),
+                )
+                for earlier_problem in earlier
             ),
         )
 
@@ -96,8 +99,8 @@ class BenchmarkTask:
             rng = np.random.default_rng([seed, number] if self.earlier else seed)
             is_last = problem is self.problem
             given = replace(problem, states=states, grows=problem.grows or not is_last)
-            found = optimizer.optimize(given, weights, rng)
-            space, weights, states = own, found.weights, found.states
+            solution = optimizer.optimize(given, weights, rng)
+            space, weights, states = own, solution.weights, solution.states
         return weights
 
 
@@ -168,8 +171,8 @@ def make_tasks(
         away = list(split_folds(data.sentences, folds, seed))
     elif held_out_share:
         away = [split_sentences(data.sentences, held_out_share, seed)[1]]
-    problems = [each.problem for each in earlier]
-    return [BenchmarkTask.split(data.problem, start, each, problems) for each in away]
+    problems = [task.problem for task in earlier]
+    return [BenchmarkTask.split(data.problem, start, task, problems) for task in away]
 
 
 def read_earlier(
@@ -260,11 +263,11 @@ def measure_optimizer(
         for seed in range(1, seeds + 1):
             progress(seed - 1, seeds, optimizer.name)
             began = time.process_time()
-            found = [task.learn(optimizer, seed) for task in tasks]
+            results = [task.learn(optimizer, seed) for task in tasks]
             seconds.append((time.process_time() - began) / len(tasks))
-            score, left_out = score_tasks(tasks, found)
+            score, left_out = score_tasks(tasks, results)
             scores.append(score)
-            active.append(round(fmean(np.count_nonzero(each) for each in found)))
+            active.append(round(fmean(np.count_nonzero(weights) for weights in results)))
             if left_out is not None:
                 held_out.append(left_out)
     except MosesplugError as error:
@@ -276,19 +279,19 @@ def measure_optimizer(
 
 
 def score_tasks(
-    tasks: Sequence[BenchmarkTask], found: Sequence[NDArray[np.float64]] | None = None
+    tasks: Sequence[BenchmarkTask], learned: Sequence[NDArray[np.float64]] | None = None
 ) -> tuple[float, float | None]:
     """Return the mean score on the sentences learned from, and the held-out score.
 
     The held-out score is one score of all held-out sentences, or None without any.
 
     Args:
-        found: weights for each, float64 ``[n_features]``; None: the starting weights.
+        learned: weights for each, float64 ``[n_features]``; None: the starting weights.
     """
-    weights = [task.start for task in tasks] if found is None else found
+    weights = [task.start for task in tasks] if learned is None else learned
     pairs = list(zip(tasks, weights, strict=True))
-    score = fmean(corpus_score(task.problem, each) for task, each in pairs)
-    parts = [(task.held_out, each) for task, each in pairs if task.held_out is not None]
+    score = fmean(corpus_score(task.problem, own) for task, own in pairs)
+    parts = [(task.held_out, own) for task, own in pairs if task.held_out is not None]
     if not parts:
         return score, None
     totals = sum(problem.candidates.first_best(weights) for problem, weights in parts)

@@ -108,16 +108,16 @@ def _check_start(settings: LearningSettings) -> None:
     path = settings.init_file
     if path is None or settings.length_range is not None or not path.is_file():
         return
-    found = find_recorded_length(read_weights(path))
-    if found is None or found.low == 0.0:
+    length = find_recorded_length(read_weights(path))
+    if length is None or length.low == 0.0:
         return
-    by = "" if found.by == WORDS else f" {{--length-by}} {found.by}"
-    remedy = f"Give {{--length-exponent}} {found}{by}, or 0 to divide nothing"
+    by = "" if length.by == WORDS else f" {{--length-by}} {length.by}"
+    remedy = f"Give {{--length-exponent}} {length}{by}, or 0 to divide nothing"
     if settings.graphs or settings.sharding is not None or settings.domains is not None:
         remedy = "Remove the record from a copy of the file, or give other weights"
     raise UsageError(
         f"{path}: these weights belong to scores divided by the length to the power of "
-        f"{spell_exponent(found)}, which {{--init}} does not take over. {remedy}."
+        f"{spell_exponent(length)}, which {{--init}} does not take over. {remedy}."
     )
 
 
@@ -180,13 +180,13 @@ def read_held_out_lists(
     if not files:
         return None
     if references is None:
-        if any(needs_texts(each) for each in (problem.metric, *watched)):
+        if any(needs_texts(scorer) for scorer in (problem.metric, *watched)):
             raise UsageError("the held-out lists have no references: use {--heldout-refs} FILE")
         references = NO_REFERENCES
     space = problem.tuning_set.space
     options = _list_settings(settings, given)
     own = settings.heldout_scores
-    if own or any(needs_outside(each) for each in (problem.metric, *watched)):
+    if own or any(needs_outside(scorer) for scorer in (problem.metric, *watched)):
         own = arrange_held_out(options.scores, own)
     added = arrange_held_out_features(
         options.add_feature,
@@ -287,8 +287,8 @@ def _move_to_space(lists: TuningSet, space: FeatureSpace) -> TuningSet:
     if lists.sparse is not None:
         known = {name: column for column, name in enumerate(space.sparse)}
         columns = np.array([known.get(name, -1) for name in lists.space.sparse], dtype=np.int32)
-        found = columns[lists.sparse.indices]
-        kept = found >= 0
+        moved = columns[lists.sparse.indices]
+        kept = moved >= 0
         before = np.concatenate([[0], np.cumsum(kept)])
-        rows = SparseRows(before[lists.sparse.indptr], found[kept], lists.sparse.data[kept])
+        rows = SparseRows(before[lists.sparse.indptr], moved[kept], lists.sparse.data[kept])
     return replace(lists, space=space, sparse=rows)

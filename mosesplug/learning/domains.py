@@ -86,7 +86,7 @@ def score_domains(
     Args:
         start, weights: float64 ``[n_features]``, with the weights of the copies.
     """
-    found = []
+    domain_scores = []
     shared = weights.copy()
     shared[len(domains.base) :] = 0.0
     for name in domains.domains.names:
@@ -95,5 +95,5 @@ def score_domains(
         count = int(np.count_nonzero(np.diff(part.tuning_set.offsets)))
         if count:
             scores = (corpus_score(part, each) for each in (start, shared, weights))
-            found.append(DomainScore(name, held_out, count, *scores))
-    return found
+            domain_scores.append(DomainScore(name, held_out, count, *scores))
+    return domain_scores

@@ -123,7 +123,9 @@ def read_graph_data(
     def take_sentences(problem: Problem, numbers: NDArray[np.int64]) -> Problem:
         """Return a problem on the graphs of some sentences."""
         own = [[reference[number] for number in numbers.tolist()] for reference in lines]
-        words = [[line.split() for line in each] for each in zip(*own, strict=True)]
+        words = [
+            [line.split() for line in sentence_lines] for sentence_lines in zip(*own, strict=True)
+        ]
         graphs = [sentences[number] for number in numbers.tolist()]
         part = add_graphs(bare, algorithm, graphs, words, metric.prepare(own))
         lengths = problem.source_lengths

@@ -54,30 +54,30 @@ class _Search:
     problem: Problem
     scale: LengthScale
     seed: int
-    found: dict[float, Solution] = field(default_factory=dict)
+    solutions: dict[float, Solution] = field(default_factory=dict)
 
     def score_at(self, exponent: float, learn: LearnFunction) -> float:
         """Learn with an exponent, and return its best score so far."""
         divided = self.scale.divide(self.problem, exponent)
         own = learn(divided, np.random.default_rng(self.seed), no_progress)
-        if exponent not in self.found or own.score > self.found[exponent].score:
-            self.found[exponent] = own
-        return self.found[exponent].score
+        if exponent not in self.solutions or own.score > self.solutions[exponent].score:
+            self.solutions[exponent] = own
+        return self.solutions[exponent].score
 
     @property
     def best_exponent(self) -> float:
         """The exponent of the best score, the smallest one in a tie."""
-        return max(sorted(self.found), key=lambda each: self.found[each].score)
+        return max(sorted(self.solutions), key=lambda exponent: self.solutions[exponent].score)
 
     @property
     def best(self) -> Solution:
         """The solution of the best score."""
-        return self.found[self.best_exponent]
+        return self.solutions[self.best_exponent]
 
     def nearest_weights(self, exponent: float) -> Floats:
         """Return the weights of the nearest exponent, scaled as features are."""
-        nearest = min(sorted(self.found), key=lambda each: abs(each - exponent))
-        weights = self.found[nearest].weights.copy()
+        nearest = min(sorted(self.solutions), key=lambda tried: abs(tried - exponent))
+        weights = self.solutions[nearest].weights.copy()
         if not self.scale.columns.all():  # else all scores change by one factor
             length = np.log(self.scale.lengths(self.problem.tuning_set)).mean()
             weights[self.scale.columns] *= np.exp((exponent - nearest) * length)
@@ -106,15 +106,15 @@ def learn_exponent(make: MakeLearner, scale: LengthScale, *, has_restarts: bool)
 
         def score_at(exponent: float) -> float:
             exponent = min(max(float(exponent), scale.low), scale.high)
-            if exponent not in tried.found:
-                if has_restarts and tried.found:
+            if exponent not in tried.solutions:
+                if has_restarts and tried.solutions:
                     near = tried.nearest_weights(exponent)
                     for start in (None, near):
                         tried.score_at(exponent, make(start, True))
                 else:
                     tried.score_at(exponent, make(None, False))
-                progress(min(len(tried.found), total), total, "exponents")
-            return tried.found[exponent].score
+                progress(min(len(tried.solutions), total), total, "exponents")
+            return tried.solutions[exponent].score
 
         def move() -> None:
             for _ in range(_MOVES):
@@ -124,7 +124,7 @@ def learn_exponent(make: MakeLearner, scale: LengthScale, *, has_restarts: bool)
                     break
                 if tried.score_at(near, make(solution.weights, True)) <= score:
                     # The algorithm ends lower from there: what was found by x alone counts.
-                    tried.found[near] = replace(solution, score=score)
+                    tried.solutions[near] = replace(solution, score=score)
 
         def learn_thoroughly() -> bool:
             """Return whether more restarts find better weights for the best exponent."""
@@ -141,7 +141,8 @@ def learn_exponent(make: MakeLearner, scale: LengthScale, *, has_restarts: bool)
             if learn_thoroughly():
                 move()
         history: tuple[Mapping[str, Any], ...] = tuple(
-            {"exponent": each, "score": tried.found[each].score} for each in sorted(tried.found)
+            {"exponent": exponent, "score": tried.solutions[exponent].score}
+            for exponent in sorted(tried.solutions)
         )
         return replace(
             tried.best,
@@ -177,6 +178,6 @@ def _move_exponent(
             np.linspace(max(scale.low, middle - close), min(scale.high, middle + close), FINE),
         ]
     )
-    scores = [corpus_score(scale.divide(problem, float(each)), weights) for each in tried]
+    scores = [corpus_score(scale.divide(problem, float(exponent)), weights) for exponent in tried]
     best = int(np.argmax(scores))
     return float(tried[best]), scores[best]

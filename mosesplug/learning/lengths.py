@@ -123,10 +123,10 @@ def make_length_scale(wanted: LengthRange, space: FeatureSpace) -> LengthScale:
         columns = _select(wanted.names, space, "{--length-exponent}")
     if wanted.by == WORDS:
         return LengthScale(wanted.low, wanted.high, columns)
-    found = np.flatnonzero(_select((wanted.by,), space, "{--length-by}"))
-    if len(found) != 1 or found[0] >= space.n_dense:
+    matching = np.flatnonzero(_select((wanted.by,), space, "{--length-by}"))
+    if len(matching) != 1 or matching[0] >= space.n_dense:
         raise UsageError(f"{{--length-by}} {wanted.by}: give words, or one dense feature")
-    by = int(found[0])
+    by = int(matching[0])
     columns[by] = False
     return LengthScale(wanted.low, wanted.high, columns, by)
 
@@ -184,10 +184,10 @@ def find_length_range(weights: WeightFile, text: str | None, by: str = WORDS) ->
     """
     if text is None:
         return find_recorded_length(weights)
-    found = parse_length_range(text, by)
-    if found.low != found.high:
+    length = parse_length_range(text, by)
+    if length.low != length.high:
         raise UsageError(f"{{--length-exponent}} {text}: give one exponent; optimize finds it")
-    return found
+    return length
 
 
 def find_recorded_length(weights: WeightFile) -> LengthRange | None:
@@ -226,11 +226,11 @@ def require_undivided(weights: WeightFile, what: str) -> None:
     Raises:
         UsageError: the weights record a length exponent other than 0.
     """
-    found = find_recorded_length(weights)
-    if found is not None and found.low != 0.0:
+    length = find_recorded_length(weights)
+    if length is not None and length.low != 0.0:
         raise UsageError(
             f"{weights.path}: these weights belong to scores divided by the length to the power of "
-            f"{spell_exponent(found)}, and {what} divides nothing. Give weights that were learned "
+            f"{spell_exponent(length)}, and {what} divides nothing. Give weights that were learned "
             "without {--length-exponent}"
         )
 
@@ -240,31 +240,31 @@ def with_recorded_length(weights: WeightFile) -> WeightFile:
     return replace(weights, changes=record_length(weights.changes, find_recorded_length(weights)))
 
 
-def spell_exponent(found: LengthRange) -> str:
+def spell_exponent(length: LengthRange) -> str:
     """Return an exponent as files record it: ``[NAME,...:]X``.
 
     A length other than words follows.
     """
-    return f"{found}{'' if found.by == WORDS else f' {found.by}'}"
+    return f"{length}{'' if length.by == WORDS else f' {length.by}'}"
 
 
-def record_length(changes: ListChanges, found: LengthRange | None) -> ListChanges:
+def record_length(changes: ListChanges, length: LengthRange | None) -> ListChanges:
     """Return changes of lists with this exponent."""
-    return replace(changes, length_exponent="" if found is None else spell_exponent(found))
+    return replace(changes, length_exponent="" if length is None else spell_exponent(length))
 
 
 def _parse_exponent(text: str, path: StrPath, remedy: str, line: int | None = None) -> LengthRange:
     words = text.split()
     try:
         spelled, by = words if len(words) == 2 else (*words, WORDS)
-        found = parse_length_range(spelled, by)
+        length = parse_length_range(spelled, by)
     except (UsageError, ValueError):
-        found = LengthRange(0.0, 1.0)
-    if found.low != found.high:
+        length = LengthRange(0.0, 1.0)
+    if length.low != length.high:
         raise FormatError(
             f"{' '.join(words)[:40]!r} is not a length exponent",
             path=path,
             line=line,
             remedy=f"{remedy}, or give {{--length-exponent}}",
         )
-    return found
+    return length

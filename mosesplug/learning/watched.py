@@ -50,16 +50,16 @@ def find_watched(
         UsageError: an unknown metric, or one that is optimized or named twice.
     """
     optimized = {objective.name, *_parts(objective)}
-    found = {each.name: each for each in outside if each.name not in optimized}
+    known = {metric.name: metric for metric in outside if metric.name not in optimized}
     asked: dict[str, Metric] = {}
     for name in names:
-        each = _find_with_settings(name, settings, outside, _parts(objective))
-        if each.name == objective.name:
+        metric = _find_with_settings(name, settings, outside, _parts(objective))
+        if metric.name == objective.name:
             raise UsageError(f"{{--report-metric}} {name}: it is the metric that is optimized")
-        if each.name in asked:
+        if metric.name in asked:
             raise UsageError(f"{{--report-metric}} {name} is given twice")
-        asked[each.name] = each
-    return tuple({**found, **asked}.values())
+        asked[metric.name] = metric
+    return tuple({**known, **asked}.values())
 
 
 def _parts(metric: Metric) -> list[str]:
@@ -96,13 +96,13 @@ def split_statistics(
     """
     if not watched:
         return lists, ()
-    ends = np.cumsum([each.n_statistics for each in (objective, *watched)])
+    ends = np.cumsum([metric.n_statistics for metric in (objective, *watched)])
     first, *others = np.split(lists.stats, ends[:-1], axis=1)
     return (
         replace(lists, stats=_narrow(first, objective)),
         tuple(
-            WatchedMetric(each, _narrow(part, each))
-            for each, part in zip(watched, others, strict=True)
+            WatchedMetric(metric, _narrow(part, metric))
+            for metric, part in zip(watched, others, strict=True)
         ),
     )
 

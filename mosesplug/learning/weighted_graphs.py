@@ -145,8 +145,8 @@ def read_weighted_graphs(
     coverage = SparseCoverage(lambda: weights.sparse if weights else (), "the file of weights")
     files = heapq.merge(*(_read_ascending(place, core) for place in places), key=itemgetter(0))
     for sentence, group in groupby(files, key=itemgetter(0)):
-        found = [file for _, file in group]
-        graph = _unite(sentence, found, weights)
+        own_files = [file for _, file in group]
+        graph = _unite(sentence, own_files, weights)
         if weights is not None:
             coverage.add([n for n in graph.features.space.sparse if n not in weights.fixed_weights])
         yield graph

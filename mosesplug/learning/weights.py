@@ -167,8 +167,8 @@ def _find_by_name(file: WeightFile, space: FeatureSpace) -> list[float]:
     for name, width in space.groups:
         if name not in known and (width > 1 or "_" in name):
             names = hypergraph_names([(name, width)])
-            if all(each in file.single_values for each in names):
-                values += [file.single_values[each] for each in names]
+            if all(name in file.single_values for name in names):
+                values += [file.single_values[name] for name in names]
                 continue
         if name not in known:
             raise FormatError(

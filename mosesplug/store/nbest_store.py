@@ -314,10 +314,10 @@ class NBestStore(StoreReader):
         environment, state = self._environment, self._load()
         open_lists = state.open_lists
         if open_lists is None or open_lists.iteration != iteration:
-            found = "none is" if open_lists is None else f"iteration {open_lists.iteration} is"
+            which = "none is" if open_lists is None else f"iteration {open_lists.iteration} is"
             raise StoreError(
                 f"iteration {iteration} of the n-best store at {environment.path} cannot be "
-                f"finished: it is not open, {found}"
+                f"finished: it is not open, {which}"
             )
         environment.write(
             lambda transaction: writing.put_finished(

@@ -268,22 +268,22 @@ class _OwnSums:
     """
 
     stored: dict[int, dict[tuple[int, int], int]] = field(default_factory=dict)
-    found: dict[int, dict[tuple[int, int], int]] = field(default_factory=dict)
+    recomputed: dict[int, dict[tuple[int, int], int]] = field(default_factory=dict)
 
     def add(self, iteration: int, part: int, rest: bytes, value: Any) -> None:
         """Add a record, or checksums; ``rest`` is the end of its key."""
         if part != CHECKSUMS:
             kind = int.from_bytes(rest)
-            self.found.setdefault(iteration, {})[kind, part] = zlib.crc32(value)
+            self.recomputed.setdefault(iteration, {})[kind, part] = zlib.crc32(value)
         elif (place := parse_place(rest)) is not None and place[0] == OWN:
             for number, checksum in (decode_sums(value) or {}).items():
                 self.stored.setdefault(iteration, {})[place[1], number] = checksum
 
     def compare(self, iteration: int) -> None:
         """Raise ValueError if a record of an iteration is damaged or missing."""
-        found = self.found.get(iteration, {})
+        recomputed = self.recomputed.get(iteration, {})
         for (kind, part), checksum in self.stored.get(iteration, {}).items():
-            if found.get((kind, part)) != checksum:
+            if recomputed.get((kind, part)) != checksum:
                 raise ValueError(f"{OWN_NAMES.get(part, 'a record')} has another checksum")
 
 

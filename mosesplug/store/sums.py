@@ -60,8 +60,8 @@ def decode_sums(value: Any) -> dict[int, int] | None:
     pairs = data[_CHECKSUM.size :]
     if _CHECKSUM.pack(zlib.crc32(pairs)) != data[: _CHECKSUM.size]:
         return None
-    found: NDArray[np.uint32] = np.frombuffer(pairs, "<u4").reshape(-1, 2)
-    return dict(found.tolist()) if not len(found) or found[:, 0].max() < MOST_SENTENCES else None
+    rows: NDArray[np.uint32] = np.frombuffer(pairs, "<u4").reshape(-1, 2)
+    return dict(rows.tolist()) if not len(rows) or rows[:, 0].max() < MOST_SENTENCES else None
 
 
 @dataclass

@@ -178,7 +178,7 @@ def _merge_lists(target: Path, parts: Sequence[tuple[NDArray[np.int64], DecodedI
             for ids, decoded in parts
         ]
         with atomic_write(target, compress="gz") as file:
-            file.writelines(line for _, line in heapq.merge(*streams, key=lambda each: each[0]))
+            file.writelines(line for _, line in heapq.merge(*streams, key=lambda entry: entry[0]))
 
 
 def _renumber(

@@ -95,7 +95,7 @@ class HeldOutScorer:
         return Evaluation(updates, score, weights if is_better else None)
 
     def evaluate_iteration(
-        self, iteration: int, start: Weights, found: Weights, before: Sequence[Evaluation]
+        self, iteration: int, start: Weights, optimized: Weights, before: Sequence[Evaluation]
     ) -> tuple[Evaluation, ...]:
         """Score the weights of an iteration.
 
@@ -104,7 +104,7 @@ class HeldOutScorer:
                 because they may stay the best.
         """
         first = () if before else (self.evaluate(iteration, iteration - 1, start, before),)
-        return (*first, self.evaluate(iteration, iteration, found, (*before, *first)))
+        return (*first, self.evaluate(iteration, iteration, optimized, (*before, *first)))
 
     @cached_property
     def _numbered(self) -> list[tuple[int, bytes]]:

@@ -50,7 +50,7 @@ def _find_stale_decodings(context: Context) -> str:
     """Return a reason to stop if the last decodings scored no higher than before."""
     configuration, store = context.configuration, context.store
     limit = configuration.stop_after
-    records = [each for each in store.iterations() if context.is_decoded(each)]
+    records = [candidate for candidate in store.iterations() if context.is_decoded(candidate)]
     if not limit or configuration.online is not None or len(records) <= limit:
         return ""
 

@@ -146,7 +146,7 @@ def average_weights(every: Sequence[Weights], *, normalize: bool) -> Weights:
         normalize: divide each by its L1 norm first, so that all count alike. Beside features that
             are not tuned, the scale of the weights matters and must be kept.
     """
-    points = [each.normalize() for each in every] if normalize else list(every)
+    points = [weights.normalize() for weights in every] if normalize else list(every)
     mean = points[0]
     for count, point in enumerate(points[1:], start=2):
         mean = point.mix(mean, 1.0 / count)

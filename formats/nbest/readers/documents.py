@@ -54,24 +54,24 @@ def _recognizes(lines: Sequence[bytes]) -> bool:
     if not head.startswith(b"{"):
         return _ARRAY.match(head) is not None
     try:
-        found = json.loads(head.decode("utf-8", "surrogateescape"), parse_int=read_integer)
+        document = json.loads(head.decode("utf-8", "surrogateescape"), parse_int=read_integer)
     except (ValueError, RecursionError):
         if head.endswith(b"\n"):
             return not head.rstrip().endswith(b"}")  # which may be a line with an error
         return len(lines) == 1 and _CUT_COLUMNS.search(head) is not None
-    return len(lines) == 1 and isinstance(found, dict) and not _is_object_of_lines(found)
+    return len(lines) == 1 and isinstance(document, dict) and not _is_object_of_lines(document)
 
 
-def _is_object_of_lines(found: Mapping[str, Any]) -> bool:
+def _is_object_of_lines(document: Mapping[str, Any]) -> bool:
     """Return whether an object is one hypothesis or one sentence."""
-    if is_sentence_of_sockeye(found):
+    if is_sentence_of_sockeye(document):
         return True
-    id_key = find_key(ID_NAMES, found)
-    has_id = id_key is not None and not isinstance(found[id_key], list | dict)
-    key = find_key((*LIST_KEYS, *TEXT_NAMES), found)
-    if key is None or not isinstance(found[key], list):
+    id_key = find_key(ID_NAMES, document)
+    has_id = id_key is not None and not isinstance(document[id_key], list | dict)
+    key = find_key((*LIST_KEYS, *TEXT_NAMES), document)
+    if key is None or not isinstance(document[key], list):
         return has_id
-    rows = found[key]
+    rows = document[key]
     first = rows[0] if rows else None
     is_list = key in LIST_KEYS and (not isinstance(first, list) or _is_pair(first))
     # Texts without an id may be those of many sentences.
@@ -111,9 +111,9 @@ def _blocks(
     form: ListForm | None = None
     rows: list[JsonHypothesis] = []
     lines: list[int] = []
-    for number, (found, place) in enumerate(objects):
-        form = form or ListForm.of_object(found, options, place)
-        hypotheses = list(iter_hypotheses(found, form, number, place))
+    for number, (element, place) in enumerate(objects):
+        form = form or ListForm.of_object(element, options, place)
+        hypotheses = list(iter_hypotheses(element, form, number, place))
         rows += hypotheses
         lines += [place.line] * len(hypotheses)
         if len(rows) >= BLOCK_ROWS:
@@ -131,14 +131,14 @@ def _objects(reader: JsonReader, group_size: int | None) -> Iterator[_Found]:
         if start == "[":
             yield from _array(reader, group_size, is_first=is_first)
         else:
-            found = reader.value()
-            if not isinstance(found, dict):
+            element = reader.value()
+            if not isinstance(element, dict):
                 raise place.error(
                     "the document is a JSON value, not an array or an object",
                     'Write an array for each sentence: [["a b", "a c"], ["d"]]',
                 )
             is_only = is_first and not reader.peek()
-            yield from _object(found, place, group_size) if is_only else [(found, place)]
+            yield from _object(element, place, group_size) if is_only else [(element, place)]
         is_first = False
 
 
@@ -242,40 +242,40 @@ def _wrap(element: Any, place: Place) -> dict[str, Any]:
     return sentence
 
 
-def _object(found: dict[str, Any], place: Place, group_size: int | None) -> Iterator[_Found]:
+def _object(document: dict[str, Any], place: Place, group_size: int | None) -> Iterator[_Found]:
     """Yield what the only object of a document holds."""
-    if _is_object_of_lines(found) and group_size is None:
-        yield found, place
+    if _is_object_of_lines(document) and group_size is None:
+        yield document, place
         return
-    _refuse_other_layouts(found, place)
-    key = find_key((*LIST_KEYS, *TEXT_NAMES), found)
-    if key is not None and isinstance(found[key], list):
-        for row in _rows_of_columns(found, key, place, group_size):
+    _refuse_other_layouts(document, place)
+    key = find_key((*LIST_KEYS, *TEXT_NAMES), document)
+    if key is not None and isinstance(document[key], list):
+        for row in _rows_of_columns(document, key, place, group_size):
             yield row, place
-    elif found and all(isinstance(rows, list) for rows in found.values()):
-        for name, rows in found.items():
+    elif document and all(isinstance(rows, list) for rows in document.values()):
+        for name, rows in document.items():
             yield {"id": name, LIST_KEYS[0]: rows}, place
     else:
-        yield found, place  # the error is that of an object without id
+        yield document, place  # the error is that of an object without id
 
 
-def _refuse_other_layouts(found: Mapping[str, Any], place: Place) -> None:
+def _refuse_other_layouts(document: Mapping[str, Any], place: Place) -> None:
     """Reject documents of other programs, with what makes a list of them."""
-    if "segments" in found:
+    if "segments" in document:
         raise place.error(
             "this is a transcript of Whisper: one hypothesis without alternatives",
             "Decode with several temperatures or beams, and write an array of results for each "
             'utterance: [[{"text": "a b", "avg_logprob": -0.2}, ...], ...]',
         )
-    if isinstance(found.get("utts"), dict):
+    if isinstance(document.get("utts"), dict):
         raise place.error(
             "this is data.json of ESPnet 1",
             "Convert it: jq -c '.utts | to_entries[] | {id: .key, hyps: [.value.output[] | "
             "{text: .rec_text, score: .score}]}'",
         )
-    if {"columns", "data"} <= found.keys():
+    if {"columns", "data"} <= document.keys():
         raise place.error("this is a data frame in the orientation split or table", _write(_LINES))
-    if found and all(isinstance(column, dict) for column in found.values()):
+    if document and all(isinstance(column, dict) for column in document.values()):
         raise place.error("this is a data frame in the orientation columns", _write(_LINES))
 
 
@@ -284,16 +284,16 @@ def _write(how: str) -> str:
 
 
 def _rows_of_columns(
-    found: Mapping[str, Any], key: str, place: Place, group_size: int | None
+    document: Mapping[str, Any], key: str, place: Place, group_size: int | None
 ) -> Iterator[dict[str, Any]]:
     """Yield the sentences or hypotheses of an object with an array for each column."""
-    texts = found[key]
-    values = dict(found)
+    texts = document[key]
+    values = dict(document)
     if isinstance(scores := values.pop("scores", None), dict):
         values |= scores
     elif scores is not None:
         values["score"] = scores
-    columns = {name: each for name, each in values.items() if isinstance(each, list)}
+    columns = {name: listed for name, listed in values.items() if isinstance(listed, list)}
     for name, column in columns.items():
         if len(column) != len(texts):
             raise place.error(

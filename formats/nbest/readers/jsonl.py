@@ -82,9 +82,9 @@ def _parse_slowly(
     for number, line in enumerate(text.split(b"\n"), start=first.line):
         if line.strip(BLANKS):
             place = Place(first.path, number)
-            found = list(iter_hypotheses(_decode(line, place), form, n_objects, place))
-            rows += found
-            lines += [number] * len(found)
+            hypotheses = list(iter_hypotheses(_decode(line, place), form, n_objects, place))
+            rows += hypotheses
+            lines += [number] * len(hypotheses)
             n_objects += 1
     return make_json_block(first.path, rows, lines, form, ids)
 
@@ -92,13 +92,13 @@ def _parse_slowly(
 def _explain(lines: Sequence[bytes], options: ListOptions) -> str:
     """Return which key is the hypothesis where several could be."""
     try:
-        found = _decode(lines[0], Place("", 1))
-        form = ListForm.of_object(found, options, Place("", 1))
+        parsed = _decode(lines[0], Place("", 1))
+        form = ListForm.of_object(parsed, options, Place("", 1))
     except FormatError:
         return ""  # the reader says it, with the file
     if form.is_sockeye:
         return "the output of Sockeye: costs, whose signs are changed"
-    row = found if form.list_key is None else found[form.list_key][0]
+    row = parsed if form.list_key is None else parsed[form.list_key][0]
     others = [key for key in TEXT_NAMES if key in row and key != form.text_key]
     return f"hypothesis in key {form.text_key}, not {', '.join(others)}" if others else ""
 

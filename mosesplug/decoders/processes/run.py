@@ -57,8 +57,8 @@ def find_executable(program: str) -> Path | None:
     here = Path.cwd() / program
     if here.is_file() and os.access(here, os.X_OK):
         return here.absolute()
-    found = None if "/" in program else shutil.which(program)
-    return None if found is None else Path(found).absolute()
+    path = None if "/" in program else shutil.which(program)
+    return None if path is None else Path(path).absolute()
 
 
 def run_command(
@@ -148,10 +148,10 @@ class _Patience:
 
 def _size_and_time(path: Path) -> tuple[int, int]:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return 0, 0
-    return found.st_size, found.st_mtime_ns
+    return status.st_size, status.st_mtime_ns
 
 
 def _pause(timeout: float | None, tells: bool) -> float | None:

@@ -203,10 +203,10 @@ def parse_reply(data: bytes) -> Mapping[str, Any]:
 
 
 def _only(element: ElementTree.Element, path: str) -> ElementTree.Element:
-    found = element.findall(path)
-    if len(found) != 1:
-        raise ValueError(f"{len(found)} of {path}")
-    return found[0]
+    children = element.findall(path)
+    if len(children) != 1:
+        raise ValueError(f"{len(children)} of {path}")
+    return children[0]
 
 
 def _value(element: ElementTree.Element, depth: int = 0) -> Any:

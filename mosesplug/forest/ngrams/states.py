@@ -188,11 +188,11 @@ def join_words(
                 left = longer if whole else left
             # Those that lie within the tail were found there.
             least = position + 1 if inside else 0
-            found = state
-            while states.depths[found] > least:
-                hits[size] = found
+            joined = state
+            while states.depths[joined] > least:
+                hits[size] = joined
                 size += 1
-                found = states.shorter[found]
+                joined = states.shorter[joined]
         if inside:
             if lefts[tail] & 1 == 0:
                 state, whole = rights[tail], False

@@ -196,13 +196,13 @@ def describe_formats(files: Sequence[StrPath | NBestList], settings: ListSetting
     columns = split_names(settings.columns, "columns")
     for file in files:
         if settings.format == AUTO and not isinstance(file, NBestList):
-            found = find_format(file, AUTO, columns)
-            if found.name != "moses" and found.name not in known:
-                known.add(found.name)
-                how = found.summary
-                if found.explain is not None and (lines := read_first_lines(file)):
-                    how = found.explain(lines, ListOptions(columns=columns)) or how
-                yield f"{fspath(file)}: format {found.name} ({how})"
+            list_format = find_format(file, AUTO, columns)
+            if list_format.name != "moses" and list_format.name not in known:
+                known.add(list_format.name)
+                how = list_format.summary
+                if list_format.explain is not None and (lines := read_first_lines(file)):
+                    how = list_format.explain(lines, ListOptions(columns=columns)) or how
+                yield f"{fspath(file)}: format {list_format.name} ({how})"
 
 
 def names_values(file: StrPath | NBestList, settings: ListSettings) -> bool:
@@ -246,8 +246,8 @@ def scan_lists(
         for block in _apply_steps(open_blocks(file, settings.format, options, ids), steps):
             hypotheses += len(block)
             sentences.update(np.unique(block.sentence_ids).tolist())
-            found = np.bincount(block.sparse_indices, minlength=len(block.sparse_names))
-            for name, count in zip(block.sparse_names, found.tolist(), strict=True):
+            totals = np.bincount(block.sparse_indices, minlength=len(block.sparse_names))
+            for name, count in zip(block.sparse_names, totals.tolist(), strict=True):
                 counts[name] = counts.get(name, 0) + count
     return ListScan(ids.names, tuple(sorted(sentences)), counts, hypotheses)
 

@@ -26,13 +26,14 @@ def check_computed_features(weights: WeightFile, settings: ListSettings) -> None
             f"{shlex.quote(templates)} {{--source}} FILE"
         )
     recorded = {
-        each.name: each for each in parse_derived_features(weights.changes.derived_features)
+        feature.name: feature
+        for feature in parse_derived_features(weights.changes.derived_features)
     }
-    for each in settings.derive:
-        other = recorded.get(each.name)
-        if other is not None and other.expression != each.expression:
+    for feature in settings.derive:
+        other = recorded.get(feature.name)
+        if other is not None and other.expression != feature.expression:
             raise UsageError(
-                f"{{--derive}} {each.name}={each.text}: {weights.path} was learned with "
+                f"{{--derive}} {feature.name}={feature.text}: {weights.path} was learned with "
                 f"{other.name}={other.text}: give the same expression"
             )
 

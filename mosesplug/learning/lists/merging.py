@@ -122,9 +122,9 @@ def load_lists(
         prepared = stored.prepared_references
         if watched and isinstance(prepared, InterpolatedReferences):
             prepared = prepared.parts[0]
-        lists, found = split_statistics(stored.store.tuning_set(), metric, watched)
+        lists, watched_metrics = split_statistics(stored.store.tuning_set(), metric, watched)
         notes = note_text_signs(stored.store, stored.references, prepared.signature)
-        return MergedLists(lists, prepared.signature, stored.hypotheses, found, notes)
+        return MergedLists(lists, prepared.signature, stored.hypotheses, watched_metrics, notes)
 
 
 @contextmanager
@@ -230,7 +230,7 @@ def _reject_misspelled(path: StrPath, listed: Sequence[str], weights: WeightFile
         if not value or name in listed or name in weights.changes.names:
             continue
         bare = _NUMBERS.sub("", name)
-        others = [each for each in unweighted if _NUMBERS.sub("", each) != bare]
+        others = [name for name in unweighted if _NUMBERS.sub("", name) != bare]
         for similar in get_close_matches(name, others, n=1, cutoff=0.85):
             raise FormatError(
                 f"a weight of {name}, which is no feature of {path}, and none of {similar}, "

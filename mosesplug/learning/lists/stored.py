@@ -107,7 +107,8 @@ def read_store(
         lists = opened.tuning_set(selected)
         outside = make_outside_metrics(sources)
         watched = find_watched(settings.report_metric, settings.metric_settings, outside, metric)
-        if references is None and (needing := [each.name for each in watched if needs_texts(each)]):
+        needing = [scorer.name for scorer in watched if needs_texts(scorer)]
+        if references is None and needing:
             raise UsageError(f"to report {needing[0]}, use {{--refs}} FILE")
         # References change nothing in stored scores from outside.
         is_scored_again = references is not None and (bool(sources) or needs_texts(metric))

@@ -158,7 +158,7 @@ class ValueColumn:
     def _other_list(
         self,
         what: str,
-        found: bytes,
+        text: bytes,
         expected: bytes,
         rows: ScoreRows,
         block: NBestList,
@@ -166,7 +166,7 @@ class ValueColumn:
         place: int,
     ) -> FormatError:
         return FormatError(
-            f"the {what} is {quote(found)}, but {quote(expected)} in "
+            f"the {what} is {quote(text)}, but {quote(expected)} in "
             f"{block.path}:{block.lines[start + place]}",
             path=rows.path,
             line=rows.first + place,

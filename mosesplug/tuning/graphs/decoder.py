@@ -152,10 +152,10 @@ class ForestDecoder(BatchDecoder):
             def listed(sentence: tuple[int, bytes]) -> NBestList | None:
                 number, _ = sentence
                 with lock:  # what reads is one transaction
-                    found = graphs.of_sentence(number) if number < graphs.n_sentences else []
+                    own_graphs = graphs.of_sentence(number) if number < graphs.n_sentences else []
                 try:
                     return make_nbest_list(
-                        number, found, features, vector, recipe.nbest, source=recipe.source
+                        number, own_graphs, features, vector, recipe.nbest, source=recipe.source
                     )
                 except DataError as error:
                     raise DecoderError(
@@ -164,7 +164,7 @@ class ForestDecoder(BatchDecoder):
 
             with ThreadPoolExecutor(recipe.threads, "forest") as pool:
                 lists = list(pool.map(listed, sentences))
-        return [found for found in lists if found is not None]
+        return [own_list for own_list in lists if own_list is not None]
 
     def close(self) -> None:
         """Let go of the graphs; a batch after it asks for them again."""

@@ -203,13 +203,13 @@ class GraphDecoder(Decoder):
             for begin in range(0, len(texts), _AT_ONCE):
                 sentences = list(enumerate(texts[begin : begin + _AT_ONCE], start=begin))
                 decoded = self.forest.decoder.decode(sentences, weights)
-                by_number = {int(each.sentence_ids[0]): each for each in decoded}
+                by_number = {int(own_list.sentence_ids[0]): own_list for own_list in decoded}
                 for number, _ in sentences:
-                    each = by_number.get(number)
-                    translations.write((b"" if each is None else each.text(0)) + b"\n")
-                    if each is not None:
-                        lists.writelines(format_list(each, digits=_DIGITS))
-                        n_hypotheses += len(each)
+                    own_list = by_number.get(number)
+                    translations.write((b"" if own_list is None else own_list.text(0)) + b"\n")
+                    if own_list is not None:
+                        lists.writelines(format_list(own_list, digits=_DIGITS))
+                        n_hypotheses += len(own_list)
                 done = begin + len(sentences)
                 self.task.watch(DecodingProgress(iteration, done, len(texts), clock.seconds()))
         if not n_hypotheses:

@@ -81,14 +81,14 @@ class GraphFiles:
         features = GraphFeatures(space, self.fixed_weights)
         weights = features.vector(self.weights.dense, self.weights.sparse)
         try:
-            found = make_nbest_list(
+            own_list = make_nbest_list(
                 self.sentences[place], [graph], features, weights, self.nbest, source=str(path)
             )
             if edges := self.edges[place]:
                 graph = prune_to_edges(graph, weights.astype(np.float32), edges)
         except DataError as error:
             raise DataError(f"{path}: {error}") from None
-        lines = b"" if found is None else b"".join(format_list(found))
+        lines = b"" if own_list is None else b"".join(format_list(own_list))
         return _as_file(str(path), graph, columns.names), lines
 
 

@@ -27,12 +27,12 @@ def find_run_directories(directory: Path) -> tuple[Path, ...]:
     """Return the directories of runs that have begun; empty for a single run's."""
     if not (directory / PLAN).is_file():
         return ()
-    found = (
+    numbered = (
         (int(match[1]), path)
         for path in directory.iterdir()
         if (match := _RUN.fullmatch(path.name)) and Workspace(path, 0).store.exists()
     )
-    return tuple(path for _, path in sorted(found))
+    return tuple(path for _, path in sorted(numbered))
 
 
 def share_filtered(config: Path, first: Path, other: Path) -> None:

@@ -222,8 +222,8 @@ def _features(run: FinishedRun) -> ShowWeights:
         known = read_configured_features(workspace.tuned_config)
         names = dict.fromkeys(name.rpartition("_")[0] for name in run.names)
         groups = {group.name: group for group in known.groups}
-        found = tuple(groups[name] for name in names if name in groups)
-        show = ShowWeights(found, known.untuneable, known.sparse)
+        matching = tuple(groups[name] for name in names if name in groups)
+        show = ShowWeights(matching, known.untuneable, known.sparse)
     announced = FeatureSpace.of_names(show.names).names
     if announced != run.names:
         raise DataError(
@@ -237,10 +237,10 @@ def _name_weights(run: FinishedRun, weights: Weights) -> dict[str, float]:
     return {**dict(zip(run.names, weights.dense, strict=True)), **weights.sparse}
 
 
-def _as_json(found: Spread | None) -> dict[str, Any] | None:
-    if found is None:
+def _as_json(spread: Spread | None) -> dict[str, Any] | None:
+    if spread is None:
         return None
-    fields = asdict(found)
+    fields = asdict(spread)
     return {
         "runs": fields["runs"],
         "mean": fields["mean"],

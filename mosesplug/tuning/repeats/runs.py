@@ -56,8 +56,10 @@ class _Plan:
     def read(cls, path: Path) -> _Plan:
         """Read the plan of an earlier run."""
         try:
-            found = json.loads(path.read_bytes())
-            return cls(int(found["runs"]), int(found["seed"]), frozenset(map(int, found["begun"])))
+            stored = json.loads(path.read_bytes())
+            return cls(
+                int(stored["runs"]), int(stored["seed"]), frozenset(map(int, stored["begun"]))
+            )
         except (ValueError, KeyError, TypeError) as error:
             raise DataError(
                 f"{path} does not list the runs: remove it and the runs in its directory, or "
@@ -123,13 +125,13 @@ def _check_choice(configuration: Configuration, count: int, choice: SelectRun | 
         raise UsageError(f"the seed must not be negative, as {optimization.seed} is")
     algorithm = find_algorithm(optimization.algorithm)
     optimizer = algorithm.bind(make_options(algorithm, optimization.options))
-    each: str | None = configuration.select
+    selection: str | None = configuration.select
     is_scored = not learns_from_graphs(configuration, algorithm)
     if configuration.online is not None:
-        each, is_scored = select_result(configuration, optimizer), False
+        selection, is_scored = select_result(configuration, optimizer), False
     if choice == "best-heldout" and configuration.held_out is None:
         raise UsageError("the best run on held-out text needs such text: give {--heldout}, too")
-    if each != "average" or (is_scored and choice != "best-heldout"):
+    if selection != "average" or (is_scored and choice != "best-heldout"):
         return choice or "median"
     if choice in ("median", "best-heldout"):
         where = "on the held-out text" if choice == "best-heldout" else "by a score of its own"

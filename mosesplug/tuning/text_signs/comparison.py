@@ -191,7 +191,7 @@ def _find_trait(trait: Trait, one: Side, other: Side, how: Rewriting) -> Warning
 
 
 def _compare_escapes(one: Side, other: Side) -> Iterator[WarningSign]:
-    examples = [found for line in one.texts if (found := find_escapes(line, one.view))]
+    examples = [escapes for line in one.texts if (escapes := find_escapes(line, one.view))]
     known = sum(bool(find_escapes(line, one.view)) for line in other.texts)
     n, n_other = len(one.texts), len(other.texts)
     if not examples or not _is_one_sided(len(examples), n, known, n_other):
@@ -219,7 +219,7 @@ def _compare_escapes(one: Side, other: Side) -> Iterator[WarningSign]:
 def _are_foreign(examples: Sequence[str], n: int) -> bool:
     """Return whether escapes are too many to be words that the other text just lacks."""
     # One side may well write "cannot" where the other has an apostrophe.
-    odd = sum(found != "&apos;" for found in examples)
+    odd = sum(example != "&apos;" for example in examples)
     return odd >= 2 and odd >= 0.2 * n
 
 

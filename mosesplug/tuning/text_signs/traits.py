@@ -40,8 +40,8 @@ def _search(pattern: str) -> Callable[[str], str]:
     compiled = re.compile(pattern)
 
     def find(line: str) -> str:
-        found = compiled.search(line)
-        return found[0].strip(" ") if found else ""
+        match = compiled.search(line)
+        return match[0].strip(" ") if match else ""
 
     return find
 
@@ -52,8 +52,8 @@ _FACTORS = re.compile(r"[^ |]+(?:\|[^ |]+)+")
 def _find_factors(line: str) -> str:
     """Return a word with factors if nearly all words have some."""
     words = line.split(" ")
-    found = [word for word in words if _FACTORS.fullmatch(word)]
-    return found[0] if found and 5 * len(found) >= 4 * sum(map(bool, words)) else ""
+    factored = [word for word in words if _FACTORS.fullmatch(word)]
+    return factored[0] if factored and 5 * len(factored) >= 4 * sum(map(bool, words)) else ""
 
 
 _BLANK = re.compile(r"[^\S ]")
@@ -62,8 +62,8 @@ _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u
 
 def _find_code(pattern: re.Pattern[str]) -> Callable[[str], str]:
     def find(line: str) -> str:
-        found = pattern.search(line.rstrip("\r\n"))
-        return f"U+{ord(found[0]):04X}" if found else ""
+        match = pattern.search(line.rstrip("\r\n"))
+        return f"U+{ord(match[0]):04X}" if match else ""
 
     return find
 
@@ -186,8 +186,8 @@ _READS_ENTITIES = ("13a", "tercom", "tercom-asian")
 def find_escapes(line: str, view: TextView) -> str:
     """Return an escaped character, as ``&apos;``, that the metric takes as it is."""
     pattern = _UNTOUCHED if view.tokenizer in _READS_ENTITIES else _ENTITY
-    found = pattern.search(line)
-    return found[0] if found else ""
+    match = pattern.search(line)
+    return match[0] if match else ""
 
 
 def has_raw_characters(line: str) -> bool:

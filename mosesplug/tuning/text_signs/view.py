@@ -73,8 +73,8 @@ def _make_view(name: str, fields: Sequence[str]) -> Iterator[TextView]:
     if "outside" in settings:
         return
     # A plug-in may use these names for something else.
-    found = tokenizer_of_signature("|".join(fields))
-    tokenizer = found if found in TOKENIZERS else "none"
+    own_tokenizer = tokenizer_of_signature("|".join(fields))
+    tokenizer = own_tokenizer if own_tokenizer in TOKENIZERS else "none"
     steps = settings.get("normalize", "").split("+")
     normalization = Normalization(tuple(step for step in NORMALIZATIONS if step in steps))
     blanks: Blanks = "ascii"

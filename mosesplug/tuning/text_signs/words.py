@@ -178,4 +178,4 @@ def _count(is_one: Callable[[bytes], object], bag: Counter[bytes]) -> int:
 def _count_attached(lines: Sequence[bytes]) -> int:
     """Number of lines whose last token is a word that ends in a punctuation mark."""
     last = (line.split()[-1:] for line in lines)
-    return sum(len(token) > 1 and token[-1:] in _MARKS for each in last for token in each)
+    return sum(len(token) > 1 and token[-1:] in _MARKS for tokens in last for token in tokens)

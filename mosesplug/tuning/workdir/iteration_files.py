@@ -69,8 +69,8 @@ def read_resulting_weights(workspace: Workspace, iteration: int) -> WeightFile |
     Raises:
         FormatError: a file cannot be read.
     """
-    if (found := read_decoding_weights(workspace, iteration + 1)) is not None:
-        return found
+    if (weights := read_decoding_weights(workspace, iteration + 1)) is not None:
+        return weights
     path = workspace.run(iteration, "weights.txt")
     if path.is_file() and read_bytes(path).strip() == _NOT_USED:
         return _read_optimizer_output(workspace, iteration)
@@ -93,11 +93,11 @@ def _read_optimizer_output(workspace: Workspace, iteration: int) -> WeightFile |
 
 
 def _read_weights(
-    workspace: Workspace, dense: Path, found: Format, iteration: int
+    workspace: Workspace, dense: Path, format: Format, iteration: int
 ) -> WeightFile | None:
     if not dense.is_file():
         return None
-    weights, sparse = read_weights(dense, (found,)), workspace.run(iteration, "sparse-weights")
+    weights, sparse = read_weights(dense, (format,)), workspace.run(iteration, "sparse-weights")
     return replace(weights, sparse=read_sparse(sparse)) if sparse.is_file() else weights
 
 

@@ -140,19 +140,19 @@ def _note(file: BinaryIO) -> str:
 
 def _may_live(note: str) -> bool:
     """Return whether the process that a note names may be running."""
-    found = _HOLDER.fullmatch(note)
-    if found is None or _is_dead(note):
+    match = _HOLDER.fullmatch(note)
+    if match is None or _is_dead(note):
         return False
-    return found[2] != socket.gethostname() or int(found[1]) != os.getpid()
+    return match[2] != socket.gethostname() or int(match[1]) != os.getpid()
 
 
 def _is_dead(note: str) -> bool:
     """Return whether a note names a process of this machine that has ended."""
-    found = _HOLDER.fullmatch(note)
-    if found is None or found[2] != socket.gethostname():
+    match = _HOLDER.fullmatch(note)
+    if match is None or match[2] != socket.gethostname():
         return False
     try:
-        os.kill(int(found[1]), 0)
+        os.kill(int(match[1]), 0)
     except PermissionError:
         return False  # another user's
     except ProcessLookupError:
@@ -174,8 +174,8 @@ def _is_of_one_machine(path: Path) -> bool:
     except OSError:
         return False
     place, depth, options = path.parent.resolve(), 0, ""
-    for _, point, _, found, *_ in mounts:
+    for _, point, _, kind, *_ in mounts:
         # The innermost mount counts; of several at one point, the last.
         if place.is_relative_to(point) and len(Path(point).parts) >= depth:
-            depth, options = len(Path(point).parts), found
+            depth, options = len(Path(point).parts), kind
     return not _LOCKS_OF_ONE_MACHINE.isdisjoint(options.split(","))

@@ -225,7 +225,9 @@ class StoredSummary:
         """
         with _require_well_formed(self.path):
             result, iterations = self.document["result"], self.document["iterations"]
-            scores = [[float(each["score"]) for each in one["heldout"]] for one in iterations]
+            scores = [
+                [float(evaluation["score"]) for evaluation in one["heldout"]] for one in iterations
+            ]
             if result["score_of"] == "heldout":
                 return float(result["score"])
             if result["selected"] == "average" or not any(scores):

@@ -163,12 +163,12 @@ def mert(
             climbs += climbed
             best = choose([best, *climbed])
         while small and len(random) < MOST_RESTARTS * options.restarts:
-            if sum(each.score >= best.score for each in climbs[len(own) :]) >= ARRIVALS:
+            if sum(end.score >= best.score for end in climbs[len(own) :]) >= ARRIVALS:
                 break
             _, more = starting_points(problem, initial, rng, options.restarts)
             random += more
             total += len(more)
-            starts = [settings.place(each) for each in more]
+            starts = [settings.place(start) for start in more]
             climbed = run(CLIMBS[options.method], starts, _add_directions(settings))
             climbs += climbed
             best = choose([best, *climbed])
