@@ -198,6 +198,7 @@ def fill_tables(
         mask = np.uint64(table_offsets[sentence + 1] - origin - 1)
         for row in range(begin, offsets[sentence + 1]):
             slot = np.int64(hashes[row] & mask)
+            # At most half of the slots are taken, so the search ends soon.
             while tables[origin + slot] >= 0:
                 other = begin + tables[origin + slot]
                 if contents[other] == contents[row]:
@@ -293,6 +294,7 @@ def find_stored(
                     home_iterations[row] = iteration
                     home_rows[row] = j
                     break
+            # Another row with this hash may hold the same content.
             slot = (slot + 1) & mask
     return True
 
@@ -350,6 +352,8 @@ def _sort_entries(
             index = indices[entry]
             value = data[entry]
             k = entry
+            # Columns are numbered as features appear, so rows are almost sorted: insertion takes
+            # few moves.
             while k > indptr[row] and indices[k - 1] > index:
                 indices[k] = indices[k - 1]
                 data[k] = data[k - 1]

@@ -101,10 +101,12 @@ class HashIndex:
                 candidates += run.iterations  # damaged: the records themselves tell
                 continue
             stored, iterations = entries
+            # One hash may be in several iterations: other hypotheses can share it.
             first, last = np.searchsorted(stored, hashes), np.searchsorted(stored, hashes, "right")
             matches = np.flatnonzero(first < last)
             for match in matches.tolist():
                 candidates += iterations[first[match] : last[match]].tolist()
+        # Iterations after the last whole run have no index: their records are looked up one by one.
         return [*sorted(set(candidates)), *range(begin, end)]
 
     def _read(
@@ -231,6 +233,7 @@ def _write_run(
                     break
             else:
                 is_last = True
+                # The mark is written last: a run without it was cut off, and counts as missing.
                 mark = _fingerprint(transaction, environment, run)
                 values[_key(*run, _MARK)] = mark
         environment.write(partial(put_sorted, database=database, items=values))

@@ -88,6 +88,7 @@ class Ingest:
     last_sentence: int = -1
 
     def __post_init__(self) -> None:
+        # Sums over all sentences need more bits than the statistics of one.
         wide = np.int64 if self.kind.dtype == "<i4" else np.float64
         self.totals = np.zeros(self.kind.width, dtype=wide)
 

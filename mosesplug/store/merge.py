@@ -160,6 +160,7 @@ def select_merged(reader: Reader, sentence: int, iterations: Sequence[int]) -> S
     if not iterations:
         return Selection((), None)
     records = [(iteration, reader.record(iteration, sentence)) for iteration in iterations]
+    # From the first iteration on, every home is in one of these records: nothing repeats.
     if iterations[-1] == len(iterations):
         return Selection(
             tuple((iteration, record, None) for iteration, record in records if record), None
@@ -168,6 +169,7 @@ def select_merged(reader: Reader, sentence: int, iterations: Sequence[int]) -> S
     if not held:
         return Selection((), None)
     homes = np.concatenate([_homes(record) for record in held])
+    # Of a later range, lists refer to earlier iterations, several to one hypothesis.
     _, first = np.unique(homes, return_index=True)
     return _gather(reader, sentence, homes[np.sort(first)])
 
@@ -186,6 +188,7 @@ def _homes(record: KbestRecord) -> NDArray[np.int64]:
 
 def _gather(reader: Reader, sentence: int, homes: NDArray[np.int64]) -> Selection:
     """Return the hypotheses at ``homes``, in that order."""
+    # Each record is read once, wherever its rows go.
     by_iteration = np.argsort(homes >> 32, kind="stable")
     order = np.empty_like(by_iteration)
     order[by_iteration] = np.arange(len(homes))

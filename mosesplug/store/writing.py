@@ -244,6 +244,7 @@ def put_finished(
         RECORD: record,
         SPARSE: encode_value(list(grown.sparse[len(state.sparse) :])),
     }
+    # All in the caller's transaction: an iteration is there as a whole, or not.
     values = {iteration_key(grown.iteration, part): value for part, value in parts.items()}
     put_sorted(transaction, environment["iterations"], values)
     put_checksums(transaction, environment, grown.iteration, OWN, values)
@@ -297,6 +298,8 @@ def ingest_blocks(
         StoreError, FormatError: as ``NBestStore.add_iteration``; no list of the iteration is kept.
     """
     try:
+        # Records without a commit record are invisible: a killed process leaves nothing that is
+        # read.
         while _ingest_until(environment, ingest, blocks, most_bytes):
             environment.write(lambda transaction: _put_records(transaction, environment, ingest))
             ingest.forget_records()

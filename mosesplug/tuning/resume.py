@@ -50,6 +50,7 @@ def check_earlier_run(
             f"{workspace.directory} holds an earlier run: continue it with {{--continue}}, replace"
             " it with {--overwrite}, or name another {--working-dir}"
         )
+    # Before anything is written: a link in the place of a file would lead out of the directory.
     workspace.reject_links(replacing=earlier == "replaced")
     return earlier
 
@@ -161,6 +162,7 @@ def adopt_files(context: Context, iterations: range) -> None:
         result = _check_weights(
             context, read_resulting_weights(workspace, iteration), f"run{iteration}.weights.txt"
         )
+        # The lists may be stored already: a kill may have come before the result.
         if len(store.iterations()) < iteration:
             lists = workspace.packed_nbest(iteration)
             if not lists.is_file():  # mert-moses.pl --hg-mira leaves none

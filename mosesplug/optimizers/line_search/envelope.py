@@ -147,6 +147,7 @@ def envelopes(
             for k in range(n_stats):
                 totals[line, k] += stats[before, k]
             at = sizes[line]
+            # Counted also without room, so that the caller knows how much is needed.
             sizes[line] += size - 1
             if sizes[line] > room:
                 continue

@@ -107,6 +107,7 @@ def find_hull(
                 before = (points[HEIGHT, left] - y) / (x - points[SLOPE, left])
             if right < size and points[SLOPE, right] == x:
                 gain = y - points[HEIGHT, right]
+                # Equal lines: the first row wins, as in every tie.
                 if gain == 0.0:
                     hull[right] = min(hull[right], row)
                     continue
@@ -167,6 +168,7 @@ def find_hull(
                 if size == n_known:
                     return size
                 break
+            # Marks are read eight at a time: those after the last row must not count.
             for i in range(n, n + 7):
                 marks[i] = 0
             for i in range(size):

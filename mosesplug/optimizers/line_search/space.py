@@ -109,6 +109,7 @@ def best_point(
             # Half of a wide interval is also far enough from the thresholds at its ends.
             if min(step - start, end - step) > NARROWEST * (1.0 + max(abs(start), abs(end))):
                 return LinePoint(step, float(scores[index]))
+    # Here neighbors count, several intervals are best, or the best one is narrow.
     edges = np.empty(len(thresholds) + 2)
     edges[0], edges[-1] = thresholds[0] - 2 * END_STEP, thresholds[-1] + 2 * END_STEP
     edges[1:-1] = thresholds
@@ -312,6 +313,7 @@ def best_move(
     best = int(np.argmax(values))
     moved = weights + steps[best] * direction
     if n_zeros[best]:
+        # Exactly zero: the step's rounding would leave tiny weights, which L0 counts.
         moved[_zero_steps(weights, direction) == steps[best]] = 0.0
     return LineMove(moved, float(values[best]))
 

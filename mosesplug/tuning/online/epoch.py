@@ -167,6 +167,7 @@ def run_batches(
         order = None
         if learner.line_search and not scores.is_exhausted:
             report, facts = _search_line(epoch, lists, learner, report, old)
+    # Decoding and the held-out set have clocks of their own.
     seconds = clock.seconds() - (lists.seconds - decoded_before) - scores.seconds
     vector = learner.weights(report.state)
     result = make_result(epoch, report, lists.numbering.space, vector, seconds, facts)
@@ -260,6 +261,7 @@ class _HeldOutScores:
         """Evaluate if it is time, but not after the last batch; return whether to stop."""
         held_out = self._epoch.context.configuration.held_out
         number = done.place + 1
+        # After the last batch, the end of the epoch evaluates.
         if held_out is None or not held_out.every or number % held_out.every or number == done.of:
             return False
         self.add(done.state)

@@ -163,6 +163,7 @@ def run_stale_epoch(
     batches = split_into_batches(source.sentences, plan, epoch)
     writer = _StateWriter(learner, state, plan, epoch, len(batches))
     script = tuple(replay) if order == "arrival" else ()
+    # A replayed batch learns from the state that it saw then: it is submitted at that version.
     due: dict[int, list[int]] = {}
     for place, version in script:
         due.setdefault(version, []).append(place)
@@ -172,6 +173,7 @@ def run_stale_epoch(
     while True:
         version = writer.tally.batches
         is_replay = version < len(script)
+        # New batches wait for the end of the replay: now they would learn from weights of the past.
         idle = 0 if is_replay else min(len(waiting), workers - len(under_way))
         for place in (*due.pop(version, ()), *(waiting.popleft() for _ in range(idle))):
             snapshot = writer.snapshot()
@@ -230,6 +232,7 @@ class _StateWriter:
         """Apply the change that was computed on the state ``seen``."""
         change = batch.change
         require_finite(change, self._epoch)
+        # Other changes were applied meanwhile: only what this batch added may be kept.
         if seen is not self._snapshot:
             memory = _rebase_memory(self.state.memory, seen.memory, change.memory)
             change = replace(change, memory=memory)

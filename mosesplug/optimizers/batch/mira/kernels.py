@@ -94,6 +94,7 @@ def _first_largest(
     """Return the first row of largest ``scale * score + sign * gain``; fill ``sums``."""
     largest = -np.float32(np.inf)
     for row in range(len(scores)):
+        # Two passes: a maximum without its place uses vector instructions.
         sums[row] = scale * scores[row] + sign * gains[row]
         largest = max(largest, sums[row])
     for row in range(len(sums)):
@@ -128,6 +129,7 @@ def _find_first_best(
         score_rows(start, n_dense, dense, indptr, columns, values, weights, scores)
         first = 0
         for row in range(1, len(scores)):
+            # Strictly, so that the first wins a tie, as in Moses.
             if scores[row] > scores[first]:
                 first = row
         best[sentence] = start + first
@@ -296,6 +298,7 @@ def _visit(
         hope_gains[visit], fear_gains[visit] = gain_of[hope], gain_of[fear]
         margin = gain_of[hope] - gain_of[fear]
         losses[visit] = 0.0
+        # With equal gains, nothing tells which of the two should win.
         occasions[visit] = hope != fear and gain_of[hope] > gain_of[fear]
         if not occasions[visit]:
             continue
@@ -306,6 +309,7 @@ def _visit(
             step_cap, active, low, high, weights, totals, updated, updates,
             changed, changes, n, margin,
         )  # fmt: skip
+        # As in Moses, sentences without an update leave the background as it is.
         chosen = row_of[start + (model if model_background else hope)]
         for column in range(len(background)):
             background[column] *= decay
@@ -349,6 +353,7 @@ def _subtract(
             changed[n], changes[n] = columns[a], values[a] - values[b]
             a += 1
             b += 1
+            # As in Moses, a difference is negligible only where both have the feature.
             if not abs(changes[n]) > NEGLIGIBLE:
                 continue
         n += 1
@@ -397,6 +402,8 @@ def _move_weights(
     """Run ``update_weights`` on the first ``n`` of ``columns`` and ``values``."""
     score, norm = np.float32(0.0), np.float32(0.0)
     for entry in range(n):
+        # All features count in the score; only active ones can be moved, so only they count in the
+        # norm.
         score += weights[columns[entry]] * values[entry]
     for entry in range(n):
         if active[columns[entry]]:
@@ -412,6 +419,7 @@ def _move_weights(
         column, change = columns[entry], values[entry] * rate
         if active[column]:
             weight = weights[column]
+            # Each weight stops at its limit; the step itself is that of the problem without bounds.
             if not low[column] <= weight + change <= high[column]:
                 limit = low[column] if change < 0.0 else high[column]
                 change = limit - weight
