@@ -129,6 +129,7 @@ class ServerProcess:
         for _ in range(_PORTS_TO_TRY - 1):
             if self._is_ready(timeout):
                 return
+            # It died although the port is free, so that another one would not help.
             if not self._listening():
                 break
             self.close()

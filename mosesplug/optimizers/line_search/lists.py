@@ -185,6 +185,7 @@ class LineSpace:
             )
             if (most := int(sizes.max(initial=0))) <= scratch.thresholds.shape[1]:
                 break
+            # With a margin: the lines after this one may have more.
             scratch.make_room(most + most // 4)
         for line, size in enumerate(sizes.tolist()):
             yield LineChanges(
@@ -242,6 +243,7 @@ def line_space(
         columns = np.compress(active[:n_dense], columns, axis=1)
     if active[n_dense:].any():
         columns = np.concatenate([columns, _sparse_columns(tuning_set, active[n_dense:])], axis=1)
+    # What no search changes is summed once.
     base = tuning_set.model_scores(np.where(active, 0.0, weights))
     offsets, stats = drop_empty_lists(tuning_set)
     slopes = allocate((columns.size,), np.float32)
@@ -348,7 +350,9 @@ def score_line(parts: Sequence[LineChanges], metric: Metric) -> Surface:
     totals = rows[0]
     if len(rows) > 1:
         totals = np.empty(rows.shape[1])
+        # One after the other, as `envelopes` adds them, so that shards change no bit.
         add_statistics(rows, np.arange(len(rows)), totals)
+    # Of equal thresholds any order will do: the intervals between them are too narrow to choose.
     order = np.argsort(thresholds)
     surface = np.empty((len(order) + 1, len(totals)))
     _accumulate(order, changes, totals, surface)

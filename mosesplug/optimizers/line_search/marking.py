@@ -80,6 +80,7 @@ def find_chords(
         threshold = points[THRESHOLD, i + 1]
         chords[0, i] = points[HEIGHT, i] + threshold * points[SLOPE, i] - margin
         chords[1, i] = -threshold
+    # Always eight chords, so that the loop over hypotheses has no branch.
     for i in range(max(1, size - 1), N_CHORDS):
         chords[0, i], chords[1, i] = chords[0, 0], chords[1, 0]
     return True
@@ -107,6 +108,7 @@ def mark_high(
     count = 0
     for row in range(len(slopes)):
         x = np.float32(slopes[row])
+        # A balanced tree of minima, whose halves are computed side by side.
         first = min(min(a0 + b0 * x, a1 + b1 * x), min(a2 + b2 * x, a3 + b3 * x))
         last = min(min(a4 + b4 * x, a5 + b5 * x), min(a6 + b6 * x, a7 + b7 * x))
         is_high = heights[row] >= min(first, last)

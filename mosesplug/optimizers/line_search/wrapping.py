@@ -38,6 +38,7 @@ def wrap_hull(
     """
     row = 0
     for other in range(1, len(slopes)):
+        # At minus infinity the least slope is highest; of equal slopes, the greatest height.
         if slopes[other] < slopes[row] or (
             slopes[other] == slopes[row] and heights[other] > heights[row]
         ):
@@ -58,6 +59,7 @@ def wrap_hull(
         size += 1
         row, first = -1, np.inf
         for other in range(len(slopes)):
+            # Lines of no greater slope never overtake.
             run = slopes[other] - x
             if run > 0.0:
                 threshold = (y - heights[other]) / run

@@ -169,6 +169,7 @@ def loss_gradient(
             # AdaGrad would turn a rounding error into a full step.
             gradient = rows.combine_exactly(derivatives / divisor)
         if memory:
+            # What is remembered is chosen among all hypotheses, not only those of the loss.
             everything = compact_rows(batch, np.arange(batch.n_hyps))
             scores = everything.scores(present(state, everything.columns, step))
             rows_kept = costs.choose(batch, scores, gains)
@@ -300,5 +301,6 @@ def _count_sentences(rows: CompactRows, chosen: NDArray[np.int64], batch: Batch)
     n_columns = len(rows.columns)
     sentence = np.searchsorted(batch.offsets, chosen, side="right") - 1
     keys = np.repeat(sentence, np.diff(rows.rows.indptr)) * n_columns + rows.rows.indices
+    # A feature of several rows of a sentence counts once.
     places = np.unique(keys) % n_columns if len(keys) else keys
     return np.bincount(places, minlength=n_columns).astype(np.float64)

@@ -204,6 +204,7 @@ def apply_sum(state: LearnerState, change: Change, step: Step) -> LearnerState:
     """
     weights = state.vectors["weights"]
     with np.errstate(over="ignore", invalid="ignore"):
+        # Checked before it is written: an overflow leaves the state usable.
         moved = weights[change.columns] + change.values
     if not np.isfinite(moved).all():
         raise OptimizerError(
@@ -273,6 +274,7 @@ def add_averaging(learner: Learner) -> Learner:
         total = state.vectors[AVERAGE]
         vectors = {name: vector for name, vector in state.vectors.items() if name != AVERAGE}
         state = learner.apply(replace(state, vectors=vectors), change, step)
+        # After the update, with all regularization that is due: the weights that would decode.
         total += learner.weights(state)
         return replace(state, vectors={**state.vectors, AVERAGE: total})
 

@@ -171,6 +171,7 @@ def step_to_relative_margins(features: MaskedRows, task: MarginTask, walk: Walk)
         if task.by_error:
             worst = best = start + int(np.argmin(task.gains[start:end]))
         cost = task.gains[reference] - task.gains[rival]
+        # One after the other: each step sees the weights after the one before.
         wide = _step(features, walk, reference, rival, 1.0, cost, task.slack)
         down = _step(features, walk, reference, worst, -1.0, -task.bound, task.bound_slack)
         # Both bounds share their slack in equation 4.
@@ -216,6 +217,7 @@ def _cut_margins(
         references: the row of each sentence that should outscore the others.
     """
     size, working = 0, empty_set(8 * len(references))
+    # The inner solver must be exacter than the outer test, or that might never be met.
     caps, tolerance = np.full(len(references), task.slack), max(0.1 * task.tolerance, 1e-12)
     weights, moved = walk.weights.copy(), walk.total_step.copy()
     while True:
@@ -230,6 +232,7 @@ def _cut_margins(
                     slack = max(slack, missing[working.others[i] - start])
             worst = int(np.argmax(missing))
             if known == 0:
+                # The loss is that before any step of this set.
                 walk.losses[first + group] = max(0.0, missing[worst])
             if missing[worst] > slack + task.tolerance:
                 other = start + worst
@@ -366,6 +369,7 @@ def with_room(working: WorkingSet, size: int, more: int) -> WorkingSet:
     room = len(working.others)
     if size + more <= room:
         return working
+    # Twice the room, so that copies cost no more than the constraints themselves.
     wider = empty_set(max(2 * room, size + more))
     wider.groups[:size] = working.groups[:size]
     wider.references[:size] = working.references[:size]
@@ -431,6 +435,8 @@ def solve(
         exchanges,
         working.multipliers[:size],
     )
+    # From the weights before the set, not by differences: a constraint that leaves it leaves no
+    # trace.
     walk.weights[:], walk.total_step[:] = weights, moved
     for i in range(size):
         if working.multipliers[i] > 0.0:

@@ -74,13 +74,16 @@ def minimize_in_box(
             return Minimum(x, value, iterations, False)
         free = steep != 0.0
         direction = lbfgs_direction(_restrict(pairs, free), -steep)
+        # Curvature from before other coordinates were held may point uphill.
         if not float(direction @ steep) < 0.0:
             pairs.clear()
             direction = -steep
+        # A gradient has no scale of its own: without curvature, move by 1 at most.
         length = 1.0 if pairs else min(1.0, 1.0 / float(np.linalg.norm(steep)))
         for _ in range(_HALVINGS):
             there = np.clip(x + length * direction, low, high)
             new_value, new_gradient = value_and_gradient(there)
+            # Along the step as it was cut off by the box.
             slope = float(steep @ (there - x))
             if slope < 0.0 and new_value <= value + _DECREASE * slope:
                 break
@@ -91,6 +94,7 @@ def minimize_in_box(
             pairs.clear()
             continue
         step, change = there - x, new_gradient - gradient
+        # Only positive curvature keeps the next direction downhill.
         if float(step @ change) > 1e-14 * float(change @ change):
             pairs.append((step, change))
         resting = resting + 1 if value - new_value <= decrease * max(abs(value), 1.0) else 0

@@ -60,6 +60,7 @@ def solve_groups(
         rests[groups[i]] -= multipliers[i]
         for j in range(n):
             slopes[i] -= gram[i, j] * multipliers[j]
+    # Given multipliers may exceed the cap by rounding.
     rests = np.maximum(rests, 0.0)
     for _ in range(exchanges):
         taker, group, spread = _steepest(slopes, groups, rests, multipliers)
@@ -96,6 +97,7 @@ def _steepest(
     bottoms = np.where(rests > 0.0, 0.0, np.inf)
     for i in range(len(slopes)):
         group = groups[i]
+        # The rest of the cap has slope 0, and takes unless a constraint is steeper.
         if slopes[i] > tops[group]:
             takers[group], tops[group] = i, slopes[i]
         if multipliers[i] > 0.0:

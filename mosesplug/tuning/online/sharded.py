@@ -266,6 +266,8 @@ def run_shards(
     mean = find_mean(result, context.optimizer)
     evaluations += epoch.evaluate(mean or result.weights, report.updates, *evaluations)
     report_epoch(epoch, result)
+    # Last of all: killed before this, the epoch is repeated, and shards replay their stored
+    # batches.
     store.add_iteration(
         iteration,
         (),

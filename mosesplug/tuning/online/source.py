@@ -175,6 +175,7 @@ class EpochLists:
             )
         except FormatError as error:
             raise DecoderError(f"the decoder's n-best list cannot be used: {error}") from error
+        # After the commit: an exception costs no lists.
         self._inspect(lists)
 
     @property
@@ -197,7 +198,10 @@ class EpochLists:
             texts = [(number, self.setup.texts[number]) for number in sentences.tolist()]
             lists = self._decoder.decode(texts, self.model_weights(weights()))
             self.seconds += clock.seconds()
+            # Stored before it is learned from: a killed run decodes no batch again.
             self.add(lists, self._place)
+        # Read back, not taken from the decoder, so that new and replayed batches have the same
+        # bytes.
         return self.read(sentences)
 
     def read(self, sentences: NDArray[np.int64]) -> Batch:

@@ -126,6 +126,7 @@ def merge_reports(
         One report, with each shard's state over the features of all, the sums of all counts, and
         the seconds of the slowest shard; and these features.
     """
+    # In the order of the shards: features are numbered alike whichever ends first.
     met = tuple(dict.fromkeys(name for report in reports for name in report.features))
     merged = FeatureSpace(space.groups, (*space.sparse, *met)) if met else space
     columns = {name: column for column, name in enumerate(met, start=len(space))}

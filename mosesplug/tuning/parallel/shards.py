@@ -129,6 +129,7 @@ def run_sharded_epoch(
     for vector in vectors:
         require_finite_weights(vector, optimizer.name, epoch)
     updates = [now.updates - then.updates for now, then in zip(report.states, states, strict=True)]
+    # Features that shards met in this epoch had no weight before it.
     old = np.append(old, np.zeros(len(space) - len(old)))
     mix = mix_weights(sharding, corpus, space, old, vectors, updates)
     states = [
