@@ -81,6 +81,7 @@ def parse_numbers(text: Bytes, starts: Positions, ends: Positions) -> Floats:
         values[part] = np.where(minus, -magnitude, magnitude)
         rest = np.flatnonzero(refused)
         if len(rest):
+            # Two words hold 16 characters: 15 digits and a point, still exact in double precision.
             long = rest[(lengths[rest] > 8) & (lengths[rest] <= 16)]
             magnitude, refused_long = _long(words, last[long], lengths[long])
             values[low + long] = np.where(minus[long], -magnitude, magnitude)
@@ -88,6 +89,8 @@ def parse_numbers(text: Bytes, starts: Positions, ends: Positions) -> Floats:
             odd.append(low + np.flatnonzero(refused))
     rest = np.concatenate(odd) if odd else np.zeros(0, dtype=np.int64)
     if len(rest):
+        # Exponents, long numbers and nonsense: Python decides, and gives the reference for the
+        # rest.
         raw = text.tobytes()
         spans = zip(starts[rest].tolist(), ends[rest].tolist(), strict=True)
         values[rest] = _parse_tokens([raw[first:last] for first, last in spans])
@@ -149,6 +152,8 @@ def parse_digits(words: Words, lengths: Positions) -> tuple[Floats, Bools]:
     kept = np.take(_KEEP, lengths, mode="clip")
     digits, dots, places = _without_dot((words ^ _ZEROS) & kept)
     refused = _not_digits(digits) | (lengths <= dots) | (lengths > 8)
+    # Exact: mantissa and power of ten have less than 53 bits, so the one division rounds as float()
+    # does.
     mantissa = _eight_digits(digits).view(np.int64).astype(np.float64)
     # With several points the place is meaningless; such words are rejected.
     return mantissa / np.take(_POWERS, places, mode="clip"), refused
@@ -250,11 +255,13 @@ def _spell(values: Floats) -> tuple[Words, Bools]:
     Byte 0 of the first word is reserved for a newline; byte 1 holds the sign.
     """
     magnitude = np.abs(values)
+    # The exponent by comparisons: a logarithm could be off by one next to a power of ten.
     exponent = np.full(len(values), -4, dtype=np.int64)
     for threshold in _THRESHOLDS:
         exponent += magnitude >= threshold
     scaled = magnitude * _SHIFTS[exponent + 4]
     digits = np.rint(scaled)
+    # Next to a half, the product's own rounding error could decide.
     odd = np.abs(np.abs(scaled - digits) - 0.5) < _NEAR_HALF
     odd |= (magnitude < 1e-4) | (digits >= 10**_PRINTED)  # also what rounding carries to a power
     zero = magnitude == 0

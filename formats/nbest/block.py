@@ -195,6 +195,7 @@ def from_entries(
         text_starts=edges[:-1:2],
         text_ends=edges[1::2],
         groups=layout.groups,
+        # By way of double precision, as the fast way rounds.
         dense=np.array(dense, dtype=np.float64).astype(np.float32).reshape(len(entries), n_dense),
         sparse_indices=np.array(
             [known.setdefault(name, len(known)) for name, _ in sparse], dtype=np.int32
@@ -225,6 +226,7 @@ def parse_named(
     tokens = split_tokens(padded, begins, ends)
     n_lines = len(tokens.offsets) - 1
     is_label = tokens.is_label
+    # Names and values alternate, and no line begins within a pair.
     if (tokens.offsets % 2).any() or not is_label[::2].all() or is_label[1::2].any():
         return None
     data = parse_numbers(padded, tokens.starts[1::2], tokens.ends[1::2])
@@ -265,6 +267,7 @@ def parse_block(text: bytes, layout: Layout, path: str, first_line: int) -> NBes
     Raises:
         FormatError: with file and line.
     """
+    # The fast way tells only that something is odd; the slow one reads it, or names the line.
     block = parse_block_fast(text, layout, path, first_line)
     return _parse_block_slowly(text, layout, path, first_line) if block is None else block
 
@@ -283,6 +286,7 @@ def parse_block_fast(text: bytes, layout: Layout, path: str, first_line: int) ->
     scores[scored] = parse_numbers(
         padded, *strip_blanks(padded, score_starts[scored], score_ends[scored])
     )
+    # NaN, which is no number, fails the comparison, too.
     usable = np.abs(scores[scored]) < FLOAT32_LIMIT
     in_order = (np.diff(sentence_ids, prepend=0) >= 0).all()  # -1 (not a number) fails, too
     if features is None or not in_order or not usable.all():
@@ -346,12 +350,14 @@ def _split_lines(padded: Bytes, layout: Layout) -> _Fields | None:
     line_starts, line_ends = newlines[:-1] + 1, newlines[1:]
     line_ends = line_ends - (padded[line_ends - 1] == ord("\r"))
     bars = np.flatnonzero(padded == ord("|"))
+    # The first of three neighboring bars; of four, two would begin, and be less than three apart.
     separators = bars[:-2][bars[2:] - bars[:-2] == 2]
     first = np.searchsorted(separators, line_starts)
     count = np.diff(first, append=len(separators))
     least = layout.least_fields - 1
     if count.min(initial=least) < least or np.diff(separators).min(initial=3) < 3:
         return None
+    # So that the places behind the last separator can be looked up before they are masked.
     separators = np.append(separators, (0, 0))
     before = 1 + layout.n_skipped  # the number of separators ahead of the first of the two fields
     second = separators[first + 1]

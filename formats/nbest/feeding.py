@@ -43,6 +43,7 @@ class NBestFeed:
         if self._held < self._block_bytes:
             return []
         text = b"".join(self._waiting)
+        # The last sentence may go on in the next piece.
         cut = start_of_last_sentence(text)
         self._waiting, self._held = [text[cut:]], len(text) - cut
         return self._parse(text[:cut])

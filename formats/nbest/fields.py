@@ -59,6 +59,7 @@ def parse_columns(
     """
     words = view_words(padded)
     n_dense = sum(width for _, width in layout.groups)
+    # A pass over all lines for each column costs most where lines are few.
     if n_dense > max(len(starts), MANY_COLUMNS):
         return None
     dense = np.empty((len(starts), n_dense), dtype=np.float32)
@@ -88,6 +89,7 @@ def _numbers(padded: Bytes, words: Words, at: Positions) -> tuple[Floats, Positi
     first = at + minus
     word = words[first]
     lengths = count_before_blank(word)
+    # Most numbers end within a word; only the others are looked at again.
     longer = np.flatnonzero(lengths == 8)
     if len(longer):
         lengths[longer] += _lengths(words, first[longer] + 8)
@@ -98,6 +100,7 @@ def _numbers(padded: Bytes, words: Words, at: Positions) -> tuple[Floats, Positi
     if len(again):
         ends = np.minimum(first[again] + lengths[again], len(padded))
         values[again] = parse_numbers(padded, at[again], ends)
+    # No end within reach: the caller rejects NaN.
     values[lengths == LONGEST] = np.nan
     return values, first + lengths + 1
 
@@ -321,6 +324,7 @@ def _find_first_equal(hashes: Words) -> Positions:
     """
     slots = (hashes >> np.uint64(64 - _SLOT_BITS)).view(np.int64)
     table = np.empty(1 << _SLOT_BITS, dtype=np.int64)
+    # Backwards, so that the first position of a slot is written last.
     table[slots[::-1]] = np.arange(len(hashes) - 1, -1, -1)
     first = table[slots]
     others = np.flatnonzero(hashes[first] != hashes)

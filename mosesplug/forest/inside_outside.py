@@ -121,6 +121,7 @@ def log_inside(
             for entry in range(tail_offsets[edge], tail_offsets[edge + 1]):
                 score += inside[tails[entry]]
             shares[edge] = score
+            # The largest is taken out of the sum, so that no exponential overflows.
             highest = max(highest, score)
         if highest == -np.inf:
             shares[first:last] = 0.0

@@ -25,7 +25,7 @@ from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.online import HeldOutSet
 from mosesplug.tuning.graphs.files import DecodedText
 from mosesplug.tuning.graphs.forest import open_forest
-from mosesplug.tuning.references import read_held_out_references
+from mosesplug.tuning.references import read_text_references
 from mosesplug.tuning.weights import Weights, to_model_weights
 from mosesplug.tuning.workdir.records import Evaluation
 
@@ -135,7 +135,7 @@ def open_held_out_scorer(
         raise DataError(f"the held-out text {held_out.input} is empty; give a file with sentences")
     metric, optimization = configuration.metric, configuration.optimization
     references = metric.prepare(
-        read_held_out_references(configuration, held_out.references, held_out.input, len(texts))
+        read_text_references(configuration, held_out.references, len(texts), held_out.input)
     )
     text = DecodedText(held_out.input, texts, metric, references)
     decoder = _open_decoder(configuration, held_out, config, text, watch)

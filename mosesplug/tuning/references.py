@@ -25,19 +25,14 @@ def read_run_references(
         FormatError: see ``read_references``.
         DataError: it cannot be decided whether lines begin with ids, or the input has ids, too.
     """
-    return _read(configuration, configuration.references, n_lines, configuration.source_text)
+    references, source = configuration.references, configuration.source_text
+    return read_text_references(configuration, references, n_lines, source)
 
 
-def read_held_out_references(
-    configuration: Configuration, references: Path, source: Path, n_lines: int
-) -> Sequence[Sequence[bytes]]:
-    """Return the references of the held-out set as ``read_run_references`` does."""
-    return _read(configuration, references, n_lines, source)
-
-
-def _read(
+def read_text_references(
     configuration: Configuration, references: Path, n_lines: int | None, source: Path | None
 ) -> Sequence[Sequence[bytes]]:
+    """Return the references of a text, as of the held-out set, as ``read_run_references`` does."""
     lines = read_references(references, n_lines, input_path=source)
     texts = [TextLines.of_lines(f"{references}", text_lines) for text_lines in lines]
     begins = begins_with_ids(texts, configuration.ids, ListedIds(what="n-best lists of a decoder"))

@@ -11,7 +11,7 @@ from formats.references import reference_files
 from mosesplug.errors import DataError
 from mosesplug.settings.online import HeldOutSet
 from mosesplug.tuning import tune
-from mosesplug.tuning.references import read_held_out_references, read_run_references
+from mosesplug.tuning.references import read_run_references, read_text_references
 
 pytestmark = pytest.mark.usefixtures("decoder_in_process")
 
@@ -45,7 +45,7 @@ def test_references_are_read_without_ids(toy: Toy) -> None:
         number(path, "{}")  # the numbers of the lines
     assert read_run_references(configuration, 12) == plain
     held_out = HeldOutSet(toy.directory / "input", toy.directory / "reference")
-    assert plain == read_held_out_references(configuration, held_out.references, held_out.input, 12)
+    assert plain == read_text_references(configuration, held_out.references, 12, held_out.input)
     number(toy.directory / "input", "{}")
     with pytest.raises(DataError, match="input:1: the line begins with '0', a sentence id that"):
         read_run_references(configuration, 12)

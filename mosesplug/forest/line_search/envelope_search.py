@@ -120,6 +120,7 @@ def find_winners(graph: LineGraph) -> Winners:
         _decode(graph, shares, inside)
         for lane in range(n_asked):
             left = asked[lane]
+            # Nothing is above the intersection, so nothing lies between the two lines.
             if not _rises(state.lines[left], goal[lane], shares[1, lane]):
                 continue
             if count == len(state.after):
@@ -224,6 +225,7 @@ def _read_back(
             total = shares[0, lane] * intercepts[edge] + shares[1, lane] * slopes[edge]
             for entry in range(tail_offsets[edge], tail_offsets[edge + 1]):
                 total += inside[tails[entry], lane]
+            # Summed in the order of `_decode`, so that the best edge is the one that it found.
             if total > -np.inf and total >= highest:
                 best, highest = edge, total
         if top - begin == MOST_EDGES:
@@ -339,6 +341,7 @@ def _ask(
     while n_waiting > 0 and n_asked < _LANES:
         n_waiting -= 1
         left = waiting[n_waiting]
+        # Lines of nearly one slope may meet beyond all numbers.
         point = _meeting(state.lines[left], state.lines[state.after[left]])
         if abs(point) < np.inf:
             asked[n_asked] = left
@@ -387,6 +390,7 @@ def _by_slope(state: _Found, head: int, count: int, edges: NDArray[np.int64]) ->
             top -= 1
             start = -np.inf
         if start < np.inf:  # else beyond all numbers
+            # Lines that this one overtakes before they begin have been dropped.
             lines[top, 0], lines[top, 1] = intercept, slope
             starts[top] = start
             derivations[top] = state.derivations[line]

@@ -199,6 +199,7 @@ def _extend(
             hits = scratch.hits[:n_hits]
             _count(known, used, chosen[: len(tails)], own, hits, states, judge.limits)
             slot = _slot(partials, known, table, first[node], used)
+            # Rows that no continuation can tell apart are one: the better model score is kept.
             row = table[slot]
             if row < first[node]:
                 bleu = _background_bleu(known, used, judge, judge.shares[node], scratch.totals)
@@ -266,6 +267,7 @@ def _count(
     """Fill a row with the words and n-grams of its tails' rows, and with its own."""
     counts, matches = known.counts[row], known.matches[row]
     words, code = own, np.uint64(0)
+    # With one tail, counts are copied; with several, their sum must be clipped again.
     counts[:], matches[:] = 0, 0
     for tail in tails:
         words += known.words[tail]
