@@ -1,6 +1,7 @@
-"""Sentences as Sockeye writes them (``--output-type json``), in the form of ``json_objects``.
+"""Read the sentences that Sockeye writes (``--output-type json``).
 
-One sentence a line, numbered from 1, with costs, whose signs are changed.
+They get the form of ``json_objects``. One sentence a line, numbered from 1, with costs, whose signs
+are changed.
 """
 
 from __future__ import annotations

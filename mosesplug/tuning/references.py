@@ -32,7 +32,7 @@ def read_run_references(
 def read_text_references(
     configuration: Configuration, references: Path, n_lines: int | None, source: Path | None
 ) -> Sequence[Sequence[bytes]]:
-    """Return the references of a text, as of the held-out set, as ``read_run_references`` does."""
+    """Return the references of any text; see ``read_run_references``."""
     lines = read_references(references, n_lines, input_path=source)
     texts = [TextLines.of_lines(f"{references}", text_lines) for text_lines in lines]
     begins = begins_with_ids(texts, configuration.ids, ListedIds(what="n-best lists of a decoder"))

@@ -169,7 +169,7 @@ def check_run(configuration: Configuration) -> tuple[Algorithm, Optimizer]:
 def prepare_run(
     configuration: Configuration, workspace: Workspace, earlier: EarlierRun, watch: Watcher
 ) -> Iterator[Context]:
-    """Check settings and data, then replace or continue an earlier run, and open the store.
+    """Check settings and data, replace an earlier run, and open the store.
 
     Args:
         earlier: whether an earlier run there is continued or replaced.
