@@ -17,7 +17,9 @@ from line_chart import render_chart, render_legend
 
 import mosesplug
 from mosesplug.cli.main import main
+from mosesplug.experiments.keys import ExperimentKeys, FeatureKeys, SystemKeys, TextKeys
 from mosesplug.optimizers import algorithm, algorithms
+from mosesplug.options import list_options
 from mosesplug.settings.algorithm_options import describe_options
 
 _MARK = re.compile(r"^<!-- generated: (\S+)(.*?) -->$", re.MULTILINE)
@@ -214,6 +216,30 @@ def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:].rstrip('.')}."
 
 
+def _experiment_keys() -> Iterator[str]:
+    """Yield the table of the keys of experiment files, beside settings of ``tune``."""
+    yield "| table | key | what it is | default |"
+    yield "|---|---|---|---|"
+    for table, cls in (
+        ("top of the file", ExperimentKeys),
+        ("`[features.NAME]`", FeatureKeys),
+        ("`[tuning.NAME]`, `[tests.NAME]`", TextKeys),
+        ("`[systems.NAME]`", SystemKeys),
+    ):
+        for option in list_options(cls):
+            default = option.default_text or _show_default(option.default)
+            text = f"{option.help}. {option.details}".strip()
+            yield f"| {table} | `{option.name}` | {text} | {default} |"
+            table = ""
+
+
+def _show_default(default: object) -> str:
+    if default in (None, "", ()):
+        return ""
+    words = default if isinstance(default, tuple) else [default]
+    return ", ".join(f"`{str(word).lower() if isinstance(word, bool) else word}`" for word in words)
+
+
 _GENERATORS: dict[str, Callable[..., Iterator[str]]] = {
     "algorithm": _algorithm,
     "algorithm-table": _algorithm_table,
@@ -221,6 +247,7 @@ _GENERATORS: dict[str, Callable[..., Iterator[str]]] = {
     "api-table": _api_table,
     "command-table": _command_table,
     "commands": _commands,
+    "experiment-keys": _experiment_keys,
     "scale-figure": _scale_figure,
 }
 
