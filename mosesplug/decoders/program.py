@@ -244,6 +244,7 @@ class ProgramDecoder(Decoder):
                 weights,
                 config=task.config,
                 flags=self.program.flags,
+                text=sentences,
                 strict=settings.strict,
             )
         except InexactServerError:

@@ -7,7 +7,17 @@ from pathlib import Path
 
 from tests.real_decoder.system import System
 
-__all__ = ["confusion_networks", "hierarchical", "lattices", "sparse"]
+__all__ = ["FUNCTIONS", "confusion_networks", "hierarchical", "lattices", "sparse"]
+
+FUNCTIONS = """\
+Distortion
+TargetWordInsertionFeature name=TWI factor=0
+PhraseLengthFeature name=PL
+WordTranslationFeature name=WT input-factor=0 output-factor=0 simple=1 source-context=0
+PhrasePairFeature name=PP unrestricted=1 simple=1 source-context=0
+SourceWordDeletionFeature name=SWD factor=0
+"""
+"""In place of the line Distortion: functions that depend on one phrase pair."""
 
 _GLUE = """\
 <s> [X] ||| <s> [S] ||| 1 ||| ||| 0

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from formats.weights.files import read_show_weights
@@ -18,6 +21,7 @@ from mosesplug.decoders.servers.exactness import (
     count_differing_lists,
     require_exact,
 )
+from mosesplug.decoders.servers.folded_tables import FoldedTables
 from mosesplug.decoders.servers.own_network import explain_unavailable
 from mosesplug.decoders.servers.server import ServerDecoder
 from tests.real_decoder import inputs
@@ -75,6 +79,79 @@ def test_text_tables_are_exact(
     assert not list(tmp_path.glob("*.tables"))
     # Only where it cannot be kept to itself does anybody hear of interfaces.
     assert bool(notes) == (explain_unavailable() is not None)
+
+
+@pytest.mark.parametrize(
+    ("flags", "functions"),
+    [
+        (CUBE, inputs.FUNCTIONS),
+        (STACKS, inputs.FUNCTIONS),
+        # Moses computes phrase pairs without target words from memory that is not theirs.
+        (f"{CUBE} -drop-unknown true", inputs.FUNCTIONS.replace("PhrasePairFeature", "#")),
+    ],
+)
+def test_sums_of_sparse_weights_are_exact(
+    programs: Programs, tmp_path: Path, flags: str, functions: str
+) -> None:
+    """Same hypotheses, order, values and scores as of a process with the decoder's own functions.
+
+    Among the sentences are unknown words, and repeated words, whose orders tie.
+    """
+    decoder = MosesDecoder(programs.moses, parse_flags(flags))
+    config = programs.system.rewrite(
+        "functions.ini",
+        ("Distortion\n", functions),
+        ("num-features=4", "num-features=4 table-limit=3"),
+    )
+    shown = programs.decode("-config", config, "-show-weights")
+    weights = ModelWeights(read_show_weights(shown).groups)
+    fresh = ProcessDecoder(decoder, config, tmp_path, NBEST)
+    batch = sentences(programs)[:-5:-1]
+    batch.append((60, b"ein mann qqqqq ein mann ein mann qqqq1 ."))
+    notes: list[str] = []
+    with ServerDecoder(
+        decoder, config, tmp_path, NBEST, network="auto", note=notes.append
+    ) as online:
+        found = require_exact(online, fresh, batch, weights, config=config, flags=decoder.flags)
+        assert found.note is not None
+        assert "with the sums of the weights of" in found.note
+        tables = online.tables
+        assert isinstance(tables, FoldedTables)
+        names = sorted(tables.sample_weights([text for _, text in batch], tmp_path))
+        assert len(names) > 100
+        rng = np.random.default_rng(1)
+        for spread in (0.0, 0.3, 3.0):
+            sparse = dict(zip(names, rng.normal(0.0, spread, len(names)).tolist(), strict=True))
+            now = replace(change_weights(weights), sparse=sparse)
+            lists, expected = online.decode(batch, now), fresh.decode(batch, now)
+            assert count_differing_lists(lists, expected) == 0
+            for own, other in zip(lists, expected, strict=True):
+                np.testing.assert_allclose(own.scores, other.scores, rtol=2e-5)
+    assert not any("is started again" in note for note in notes)
+
+
+def test_functions_across_phrases_restart_the_server(programs: Programs, tmp_path: Path) -> None:
+    config = programs.system.rewrite(
+        "bigrams.ini", ("Distortion\n", "Distortion\nTargetBigramFeature name=TB path=*\n")
+    )
+    decoder, batch = MosesDecoder(programs.moses, parse_flags(FLAGS)), sentences(programs)[:3]
+    shown = programs.decode("-config", config, "-show-weights")
+    weights = ModelWeights(read_show_weights(shown).groups)
+    fresh = ProcessDecoder(decoder, config, tmp_path, NBEST)
+    notes: list[str] = []
+    with ServerDecoder(
+        decoder, config, tmp_path, NBEST, network="auto", note=notes.append
+    ) as online:
+        require_exact(online, fresh, batch, weights, config=config, flags=decoder.flags)
+        assert not notes
+        now = replace(weights, sparse={"TB_ein:mann": 0.5, "TB_a:man": 2.0})
+        assert count_differing_lists(online.decode(batch, now), fresh.decode(batch, now)) == 0
+    assert re.fullmatch(
+        "Moses' server takes no sparse weights in a request, and sums of them cannot be folded into"
+        r" its phrase table \(no feature function depends on one phrase pair\): it is started again"
+        r" whenever they change, in \d+\.\d s",
+        notes[-1],
+    )
 
 
 def test_tables_on_disk_keep_scores(

@@ -9,7 +9,7 @@ a few sentences, decoded both ways, tell whether a decoder is affected.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from formats.errors import FormatError
 from formats.nbest.block import NBestList
 from formats.weights.files import WeightGroup
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
+from mosesplug.decoders.servers.folded_tables import CannotFoldError, FoldedTables
 from mosesplug.decoders.servers.sentence_tables import SentenceTables, describe_tables
 from mosesplug.decoders.servers.server import ServerDecoder
 from mosesplug.errors import DecoderError
@@ -52,6 +53,7 @@ def require_exact(
     *,
     config: Path,
     flags: Sequence[str] = (),
+    text: Iterable[bytes] = (),
     strict: bool = False,
 ) -> Exactness:
     """Decode both ways with changed weights, and make an inexact server exact.
@@ -65,6 +67,7 @@ def require_exact(
         weights: the starting weights.
         config: the ``moses.ini`` that the server decodes with.
         flags: the flags of the decoder.
+        text: all sentences that will be decoded.
         strict: raise instead of restarting.
 
     Returns:
@@ -75,11 +78,16 @@ def require_exact(
         DecoderError: a decoder failed.
     """
     cause, tables = describe_tables(config), SentenceTables.of(config, flags)
-    expected = list(fresh.decode(sentences, change_weights(weights)))
     given = f"{cause}: the servers get the phrases of one sentence at a time"
     rewritten = Exactness(f"{given} (server1.moses.ini), which is exact")
     # Moses itself keeps scores whether or not ten sentences show it; other programs may not.
     is_moses = cause is not None and _is_binary(server.program)
+    if is_moses and (folded := _fold(server, fresh, tables, sentences, weights, flags, text)):
+        names = ", ".join(folded.folding.names)
+        return Exactness(
+            f"{given}, with the sums of the weights of {names} (server1.moses.ini), which is exact"
+        )
+    expected = list(fresh.decode(sentences, change_weights(weights)))
     if is_moses and tables and _is_exact_with(server, tables, sentences, weights, expected):
         return rewritten
     differing = _count_differing(server, sentences, weights, expected)
@@ -101,12 +109,42 @@ def require_exact(
     return Exactness(f"{difference}. It is restarted for each batch{advice}", is_warning=True)
 
 
+def _fold(
+    server: ServerDecoder,
+    fresh: BatchDecoder,
+    tables: SentenceTables | None,
+    sentences: Sequence[tuple[int, bytes]],
+    weights: ModelWeights,
+    flags: Sequence[str],
+    text: Iterable[bytes],
+) -> FoldedTables | None:
+    """Give the server tables with sums of sparse weights, if that is exact.
+
+    If not, ``server.no_folding`` says why.
+    """
+    try:
+        if tables is None:
+            raise CannotFoldError("the model has another phrase table than one text table")
+        sample_text = [sentence for _, sentence in sentences]
+        folded = FoldedTables.fold(tables, flags, server.directory, [*sample_text, *text])
+        sample = folded.sample_weights(sample_text, server.directory)
+        changed = replace(change_weights(weights), sparse={**weights.sparse, **sample})
+        expected = list(fresh.decode(sentences, changed))
+        if _is_exact_with(server, folded, sentences, weights, expected, changed):
+            return folded
+        raise CannotFoldError("its lists differ from those of a decoder started with them")
+    except CannotFoldError as error:
+        server.no_folding = f"sums of them cannot be folded into its phrase table ({error})"
+        return None
+
+
 def _is_exact_with(
     server: ServerDecoder,
     tables: SentenceTables,
     sentences: Sequence[tuple[int, bytes]],
     weights: ModelWeights,
     expected: Sequence[NBestList],
+    changed: ModelWeights | None = None,
 ) -> bool:
     """Give the server its tables by sentence; return whether that makes it exact.
 
@@ -114,7 +152,7 @@ def _is_exact_with(
     """
     server.tables = tables
     try:
-        if not _count_differing(server, sentences, weights, expected):
+        if not _count_differing(server, sentences, weights, expected, changed):
             return True
     except (DecoderError, FormatError):
         pass  # not Moses, or another version
@@ -127,11 +165,13 @@ def _count_differing(
     sentences: Sequence[tuple[int, bytes]],
     weights: ModelWeights,
     expected: Sequence[NBestList],
+    changed: ModelWeights | None = None,
 ) -> int:
     """Decode twice, so that tables keep scores, and compare the second lists."""
     server.expect(text for _, text in sentences)
     server.decode(sentences, weights)
-    return count_differing_lists(server.decode(sentences, change_weights(weights)), expected)
+    changed = changed or change_weights(weights)
+    return count_differing_lists(server.decode(sentences, changed), expected)
 
 
 def _is_binary(program: Path) -> bool:
@@ -178,4 +218,6 @@ def _equal(first: NBestList, second: NBestList) -> bool:
 def _sparse(block: NBestList, row: int) -> dict[str, float]:
     entries = slice(block.sparse_indptr[row], block.sparse_indptr[row + 1])
     names = (block.sparse_names[index] for index in block.sparse_indices[entries].tolist())
-    return dict(zip(names, block.sparse_data[entries].tolist(), strict=True))
+    values = zip(names, block.sparse_data[entries].tolist(), strict=True)
+    # Moses writes 0 for features of the hypothesis that a path of the list branched off from.
+    return {name: value for name, value in values if value}

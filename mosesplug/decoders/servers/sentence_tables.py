@@ -17,16 +17,21 @@ import contextlib
 import re
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import Any, Protocol
 
 from formats.moses.ini import FeatureLine, MosesIni, read_moses_ini
 from formats.text import open_text, write_atomic
+from mosesplug.decoders.batch import ModelWeights
+
+VOCABULARY = "words"
+"""File of the words that a function of the server tells apart."""
 
 _TEXT_TABLE = "PhraseDictionaryMemory"
-_TABLE_OF_A_SENTENCE = "PhraseDictionaryALSuffixArray"
+SENTENCE_TABLE = "PhraseDictionaryALSuffixArray"
 _ON_DISK = "PhraseDictionaryOnDisk"
 _CACHED = ("PhraseDictionaryBinary", "PhraseDictionaryCompact")
 _CAUSES = {
@@ -61,13 +66,19 @@ class SentenceTables:
         texts: its tables that are loaded from text files.
         cached_tables: its tables whose cache can be turned off.
         longest: most words of a phrase that the decoder looks up.
+        entries: the entries of the tables.
     """
 
     ini: MosesIni
     texts: tuple[FeatureLine, ...]
     cached_tables: tuple[FeatureLine, ...]
     longest: int
-    _entries: _Entries = field(compare=False, repr=False)
+    entries: TableEntries = field(compare=False, repr=False)
+
+    @property
+    def with_segmentation(self) -> bool:
+        """Whether requests ask for the phrases of each hypothesis."""
+        return False
 
     @classmethod
     def of(cls, config: Path, flags: Sequence[str] = ()) -> SentenceTables | None:
@@ -91,7 +102,7 @@ class SentenceTables:
         )
         if not is_plain or not (texts or cached):
             return None
-        entries = _Entries([line.path or "" for line in texts])
+        entries = TableEntries([line.path or "" for line in texts])
         return cls(ini, texts, cached, _find_longest_phrase(ini, flags), entries)
 
     def expect(self, sentences: Iterable[bytes], directory: Path) -> None:
@@ -105,8 +116,9 @@ class SentenceTables:
             OSError, FormatError: a table cannot be read.
         """
         if self.texts:
-            self._entries.expect(
-                {phrase for text in sentences for phrase in _phrases(text, self.longest)}, directory
+            self.entries.expect(
+                {phrase for text in sentences for phrase in list_phrases(text, self.longest)},
+                directory,
             )
 
     def write_config(self, path: Path, directory: Path) -> None:
@@ -120,34 +132,74 @@ class SentenceTables:
         lines = list(self.ini.lines)
         for line in self.texts:
             changes = {b"path": b"%b" % bytes(directory / line.name), b"name": line.name.encode()}
-            lines[line.line - 1] = _rewrite(lines[line.line - 1], _TABLE_OF_A_SENTENCE, changes)
+            lines[line.line - 1] = rewrite_line(lines[line.line - 1], SENTENCE_TABLE, changes)
         for line in self.cached_tables:
-            lines[line.line - 1] = _rewrite(lines[line.line - 1], line.kind, {b"cache-size": b"0"})
+            changes = {b"cache-size": b"0"}
+            lines[line.line - 1] = rewrite_line(lines[line.line - 1], line.kind, changes)
         write_atomic(path, b"".join(lines))
 
-    def write(self, text: bytes, directory: Path, current: Path) -> None:
+    def sent_weights(self, weights: ModelWeights) -> ModelWeights:
+        """Return what the server must be sent of these weights."""
+        return weights
+
+    def constant_weights(self) -> bytes:
+        """Return further lines of the server's ``-weight-file``."""
+        return b""
+
+    def write(
+        self, text: bytes, directory: Path, current: Path, weights: Mapping[str, float]
+    ) -> None:
         """Write the tables of one sentence.
 
         Args:
             text: the sentence.
             directory: the directory of the tables.
             current: the decoder's current directory.
+            weights: the sparse weights.
 
         Raises:
             OSError, FormatError: a table cannot be read or written.
         """
-        phrases = _phrases(text, self.longest)
+        del weights
+        phrases = list_phrases(text, self.longest)
         self.expect([text], current)
         for number, line in enumerate(self.texts):
-            place = directory / line.name
-            place.mkdir(parents=True, exist_ok=True)
-            # Not compressed in spite of its name: the decoder looks at the content.
-            (place / "grammar.0.gz").write_bytes(self._entries.of(number, phrases))
+            lines = self.entries.of(number, phrases)
+            write_sentence_table(directory, line, b"".join(lines.values()))
+
+    def complete(self, text: bytes, hypothesis: bytes, features: bytes) -> tuple[bytes, bytes]:
+        """Return text and features of a hypothesis as the decoder writes them to a list.
+
+        Args:
+            text: the sentence.
+            hypothesis: its translation in the server's reply, with marks of phrases if requests
+                ask for them.
+            features: its features field in the reply.
+
+        Raises:
+            DecoderError: the hypothesis was not made of the entries for this sentence.
+        """
+        del text
+        return hypothesis, features
+
+
+def write_sentence_table(directory: Path, line: FeatureLine, data: bytes) -> None:
+    """Write the entries of a table for one sentence.
+
+    Args:
+        directory: the directory of all tables.
+        line: the table.
+        data: its entries.
+    """
+    place = directory / line.name
+    place.mkdir(parents=True, exist_ok=True)
+    # Not compressed in spite of its name: the decoder looks at the content.
+    (place / "grammar.0.gz").write_bytes(data)
 
 
 def remove_tables(directory: Path) -> None:
-    """Remove the tables that ``SentenceTables.write`` made, and no other files."""
-    for path in directory.glob("*/grammar.0.gz"):
+    """Remove the files that ``SentenceTables`` wrote, and no others."""
+    for path in (*directory.glob("*/grammar.0.gz"), *directory.glob(f"*/{VOCABULARY}")):
         path.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             path.parent.rmdir()
@@ -155,11 +207,25 @@ def remove_tables(directory: Path) -> None:
         directory.rmdir()
 
 
-class _Entries:
+class EntryCheck(Protocol):
+    """A check of the entries of a phrase table."""
+
+    def __call__(self, line: bytes, path: str, number: int) -> None:
+        """Raise ``FormatError`` for an entry that cannot be used."""
+
+
+class TableEntries:
     """The entries of tables for some phrases, as lines. Several threads may use it."""
 
-    def __init__(self, paths: Sequence[str]) -> None:
+    def __init__(self, paths: Sequence[str], check: Callable[[], EntryCheck] | None = None) -> None:
+        """Read nothing yet.
+
+        Args:
+            paths: the text files.
+            check: makes the check of the entries that a pass over the tables finds.
+        """
         self._paths = tuple(paths)
+        self._check = check
         self._reset()
 
     def _reset(self) -> None:
@@ -168,35 +234,55 @@ class _Entries:
         self._lock = threading.Lock()
 
     def expect(self, phrases: set[bytes], directory: Path) -> None:
+        """Read the entries of phrases that are not known yet.
+
+        Args:
+            phrases: source phrases.
+            directory: against which relative paths are resolved.
+
+        Raises:
+            OSError, FormatError: a table cannot be read.
+        """
         with self._lock:
             new = phrases - self._known
             if not new:
                 return
             for number, path in enumerate(self._paths):
-                found = _find_entries(directory / path, new)
+                found = _find_entries(directory / path, new, self._check)
                 self._lines[number] = {**self._lines[number], **found}
             self._known |= new
 
-    def of(self, number: int, phrases: Iterable[bytes]) -> bytes:
+    def of(self, number: int, phrases: Iterable[bytes]) -> dict[bytes, bytes]:
+        """Return the lines of those phrases that a table has.
+
+        Args:
+            number: the table.
+            phrases: in the order of the result.
+        """
         lines = self._lines[number]
-        return b"".join(lines[phrase] for phrase in phrases if phrase in lines)
+        return {phrase: lines[phrase] for phrase in phrases if phrase in lines}
 
-    def __getstate__(self) -> tuple[str, ...]:
-        return self._paths  # another process reads the tables itself
+    def __getstate__(self) -> tuple[Any, ...]:
+        return (self._paths, self._check)  # another process reads the tables itself
 
-    def __setstate__(self, state: tuple[str, ...]) -> None:
-        self._paths = state
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self._paths, self._check = state
         self._reset()
 
 
-def _find_entries(path: Path, phrases: set[bytes]) -> dict[bytes, bytes]:
+def _find_entries(
+    path: Path, phrases: set[bytes], make_check: Callable[[], EntryCheck] | None
+) -> dict[bytes, bytes]:
     found: dict[bytes, list[bytes]] = defaultdict(list)
+    check = None if make_check is None else make_check()
     with open_text(path) as lines:
-        for line in lines:
+        for number, line in enumerate(lines, 1):
             source = line.partition(b"|||")[0].strip(b" \t")
             if b"  " in source or b"\t" in source:
                 source = _BLANKS.sub(b" ", source)
             if source in phrases:
+                if check is not None:
+                    check(line, str(path), number)
                 found[source].append(line if line.endswith(b"\n") else line + b"\n")
     return {source: b"".join(entries) for source, entries in found.items()}
 
@@ -216,10 +302,14 @@ def _find_longest_phrase(ini: MosesIni, flags: Sequence[str]) -> int:
     return int(last) if last.isascii() and last.isdigit() else _LONGEST_BY_DEFAULT
 
 
-def _phrases(text: bytes, longest: int) -> list[bytes]:
+def list_phrases(text: bytes, longest: int) -> list[bytes]:
     """Return the distinct phrases of a sentence of up to so many words, in order."""
-    words = [word for word in _BLANKS.split(text.strip(b" \t\r\n")) if word]
-    return list(dict.fromkeys(_spans(words, longest)))
+    return list(dict.fromkeys(_spans(split_words(text), longest)))
+
+
+def split_words(text: bytes) -> list[bytes]:
+    """Return the words of a text as Moses separates them."""
+    return [word for word in _BLANKS.split(text.strip(b" \t\r\n")) if word]
 
 
 def _spans(words: Sequence[bytes], longest: int) -> Iterator[bytes]:
@@ -230,7 +320,7 @@ def _spans(words: Sequence[bytes], longest: int) -> Iterator[bytes]:
             yield phrase
 
 
-def _rewrite(line: bytes, kind: str, changes: Mapping[bytes, bytes]) -> bytes:
+def rewrite_line(line: bytes, kind: str, changes: Mapping[bytes, bytes]) -> bytes:
     """Return a line of ``[feature]`` with other kind and arguments, without comment."""
     words = _ARGUMENTS.findall(line.partition(b"#")[0])[1:]
     kept = [word for word in words if word.partition(b"=")[0] not in changes]

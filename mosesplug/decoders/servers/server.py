@@ -1,9 +1,10 @@
 """Decode mini-batches with translation servers that keep running.
 
-The first request of a mini-batch to each server sends the weights. The servers are restarted for
-what a request cannot change: sparse weights, which Moses' server does not take, and all weights if
-the phrase table keeps scores of earlier weights (see ``exactness``) and cannot be given to the
-server one sentence at a time (see ``sentence_tables``).
+The first request of a mini-batch to each server sends the dense weights. Sparse weights, which
+Moses' server does not take, are folded into the phrase table where that is possible (see
+``folding``). The servers are restarted for other sparse weights, and for all weights if the phrase
+table keeps scores of earlier weights (see ``exactness``) and cannot be given to the server one
+sentence at a time (see ``sentence_tables``).
 
 Moses' server listens on all network interfaces and has no option for less, so it can be given a
 network namespace of its own (see ``own_network``); the bundled decoder listens on the loopback
@@ -17,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from formats.moses.ini import read_moses_ini
@@ -39,6 +40,7 @@ from mosesplug.decoders.servers.own_network import explain_unavailable
 from mosesplug.decoders.servers.process import ServerProcess
 from mosesplug.decoders.servers.sentence_tables import SentenceTables, remove_tables
 from mosesplug.errors import DecoderError, UsageError
+from mosesplug.events import Clock
 
 _CALL_SECONDS, _START_SECONDS = 600.0, 1800.0
 _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -57,6 +59,7 @@ class ServerRecipe:
         restart_each_batch: whether servers must restart for other weights.
         tables: phrase tables that servers get one sentence at a time, or None.
         network: where servers listen.
+        no_folding: why their tables hold no sums of sparse weights, for messages.
     """
 
     decoder: MosesCommands
@@ -67,6 +70,7 @@ class ServerRecipe:
     restart_each_batch: bool
     tables: SentenceTables | None
     network: ServerNetwork
+    no_folding: str | None = None
 
     def make(
         self,
@@ -87,6 +91,7 @@ class ServerRecipe:
             network=self.network,
             prefix=f"{prefix}.server",
             note=note,
+            no_folding=self.no_folding,
         )
 
 
@@ -114,6 +119,7 @@ class ServerDecoder(BatchDecoder):
         prefix: str = "server",
         note: Callable[[str], None] = lambda text: None,
         executing: Callable[[tuple[str, ...]], None] = lambda command: None,
+        no_folding: str | None = None,
     ) -> None:
         """Take the settings; nothing is started yet.
 
@@ -133,6 +139,7 @@ class ServerDecoder(BatchDecoder):
             prefix: distinguishes the files of several decoders in one directory.
             note: receives messages for the user.
             executing: receives each command.
+            no_folding: why the tables hold no sums of sparse weights, for messages.
 
         Raises:
             UsageError: this decoder cannot be a server (for example behind a wrapper), or the
@@ -149,10 +156,11 @@ class ServerDecoder(BatchDecoder):
         self._own_network = network != "host" and reason is None
         self._why_not = reason
         self.restart_each_batch = restart_each_batch
+        self.no_folding = no_folding
         self._tables = tables
         self._decoder = decoder
         self._config = config
-        self._directory = directory
+        self.directory = directory
         self._nbest = nbest
         self._timeout = timeout or decoder.timeout or _CALL_SECONDS
         self._start_timeout = start_timeout or decoder.timeout or _START_SECONDS
@@ -162,6 +170,8 @@ class ServerDecoder(BatchDecoder):
         self._noted: set[str] = set()
         self._servers: list[ServerProcess | None] = [None] * max(1, workers)
         self._started_with: ModelWeights | None = None
+        self._seconds_to_start = 0.0
+        self._has_noted_restarts = False
         self._pool = ThreadPoolExecutor(len(self._servers), "decoder")
 
     def decode(
@@ -199,12 +209,13 @@ class ServerDecoder(BatchDecoder):
         return ServerRecipe(
             self._decoder,
             self._config,
-            self._directory,
+            self.directory,
             self._nbest,
             len(self._servers),
             self.restart_each_batch,
             self.tables,
             self._network,
+            self.no_folding,
         )
 
     @property
@@ -219,7 +230,7 @@ class ServerDecoder(BatchDecoder):
             FormatError: a phrase table cannot be read.
         """
         if self._tables is not None:
-            self._tables.expect(sentences, self._directory)
+            self._tables.expect(sentences, self.directory)
 
     def close(self) -> None:
         """End the servers. The next mini-batch starts them again."""
@@ -227,7 +238,7 @@ class ServerDecoder(BatchDecoder):
             if server is not None:
                 server.close()
                 self._servers[place] = None
-                remove_tables(self._directory / self._tables_of(place))
+                remove_tables(self.directory / self._tables_of(place))
         self._started_with = None
 
     def __exit__(self, *_: object) -> None:
@@ -236,16 +247,19 @@ class ServerDecoder(BatchDecoder):
 
     def _replies(self, texts: Sequence[tuple[int, str]], weights: ModelWeights) -> list[bytes]:
         servers = self._running(weights)
-        spelled = format_request_weights(weights, self._kept)
+        tables = self._tables
+        sent_weights = weights if tables is None else tables.sent_weights(weights)
+        spelled = format_request_weights(sent_weights, self._kept)
         replies = [b""] * len(texts)
         waiting = deque(range(len(texts)))
 
         def work(number: int) -> None:
             sent: str | None = spelled
             for place in _take_items(waiting):
-                if self._tables is not None:
-                    directory = self._directory / self._tables_of(number)
-                    self._tables.write(texts[place][1].encode(), directory, self._directory)
+                if tables is not None:
+                    directory = self.directory / self._tables_of(number)
+                    text = texts[place][1].encode()
+                    tables.write(text, directory, self.directory, weights.sparse)
                 replies[place] = self._lines(servers[number], place, *texts[place], sent)
                 sent = None
 
@@ -270,30 +284,35 @@ class ServerDecoder(BatchDecoder):
         self, server: ServerProcess, place: int, number: int, text: str, weights: str | None
     ) -> bytes:
         """Return a sentence's n-best lines; its id is its place in the mini-batch."""
-        request = translate_request(text, self._nbest, weights)
+        tables = self._tables
+        with_segmentation = tables is not None and tables.with_segmentation
+        request = translate_request(text, self._nbest, weights, with_segmentation=with_segmentation)
         try:
             answer = server.call(request, self._timeout, largest_reply(self._nbest))
         except DecoderError as error:
             raise type(error)(f"sentence {number}: {error}") from error
         try:
-            return format_nbest_lines(place, parse_reply(answer), self._nbest)
+            reply = parse_reply(answer)
+            if tables is None:
+                return format_nbest_lines(place, reply, self._nbest)
+            complete = partial(tables.complete, text.encode())
+            return format_nbest_lines(place, reply, self._nbest, complete)
         except DecoderError as error:
             problem = f"sentence {number}: {error}"
             raise make_error(problem, server.command, server.stderr) from error
 
     def _running(self, weights: ModelWeights) -> list[ServerProcess]:
         """Start or restart servers as needed, and return all of them."""
+        weights = self._weights_of_servers(weights)
         old = self._started_with
         if old is not None and old != weights:
             if old.sparse != weights.sparse:
-                self._note_once(
-                    "Moses' server takes no sparse weights in a request: it is started again"
-                    " whenever they change"
-                )
+                self._note_restarts()
                 self.close()
             elif self.restart_each_batch:
                 self.close()
         missing: list[ServerProcess] = []
+        clock = Clock()
         try:
             for place, server in enumerate(self._servers):
                 if server is not None and server.is_dead:
@@ -305,6 +324,8 @@ class ServerDecoder(BatchDecoder):
                     self._servers[place] = missing[-1]
             for launched in missing:
                 launched.wait_until_ready(self._start_timeout)
+            if missing:
+                self._seconds_to_start = clock.seconds()
         except BaseException:
             self.close()
             raise
@@ -321,16 +342,44 @@ class ServerDecoder(BatchDecoder):
             raise DecoderError("the decoder's servers were closed while a batch was at work")
         return running
 
+    def _weights_of_servers(self, weights: ModelWeights) -> ModelWeights:
+        """Return what servers must be sent of these weights.
+
+        Tables by sentence are exact only without further sparse weights: these would act on their
+        pruning, as they do not in a process that loads whole tables.
+        """
+        if self._tables is None:
+            return weights
+        sent = self._tables.sent_weights(weights)
+        if not any(sent.sparse.values()):
+            return sent
+        self._note_restarts()
+        self.tables = None
+        self.restart_each_batch = True
+        return weights
+
+    def _note_restarts(self) -> None:
+        if self._has_noted_restarts:
+            return
+        self._has_noted_restarts = True
+        reason = "" if self.no_folding is None else f", and {self.no_folding}"
+        cost = f", in {self._seconds_to_start:.1f} s" if self._seconds_to_start else ""
+        self._note(
+            f"Moses' server takes no sparse weights in a request{reason}: it is started again"
+            f" whenever they change{cost}"
+        )
+
     def _launched(self, place: int, weights: ModelWeights) -> ServerProcess:
         """Start a server, which then loads its model."""
         sparse = None
-        if weights.sparse:
+        constant = b"" if self._tables is None else self._tables.constant_weights()
+        if weights.sparse or constant:
             sparse = f"{self._prefix}{place + 1}.sparse-weights"
-            (self._directory / sparse).write_bytes(format_sparse(weights.sparse))
+            (self.directory / sparse).write_bytes(constant + format_sparse(weights.sparse))
 
         config = self._config
         if self._tables is not None:
-            config = self._directory / f"{self._prefix}{place + 1}.moses.ini"
+            config = self.directory / f"{self._prefix}{place + 1}.moses.ini"
             self._tables.write_config(config, Path(self._tables_of(place)))
 
         def command(port: int) -> tuple[str, ...]:
@@ -338,9 +387,9 @@ class ServerDecoder(BatchDecoder):
                 config, port, weights=weights.overwrite(), sparse_weights=sparse
             )
 
-        stderr = self._directory / f"{self._prefix}{place + 1}.err"
+        stderr = self.directory / f"{self._prefix}{place + 1}.err"
         server = ServerProcess(
-            command, directory=self._directory, stderr=stderr, own_network=self._own_network
+            command, directory=self.directory, stderr=stderr, own_network=self._own_network
         )
         self._executing(server.command)
         return server

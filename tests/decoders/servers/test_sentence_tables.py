@@ -45,10 +45,10 @@ def test_the_entries_of_a_sentence(config: Path, tmp_path: Path) -> None:
     file = tmp_path / "tables" / "PhraseDictionaryMemory0" / "grammar.0.gz"
     lines = TABLE.splitlines(keepends=True)
     for text, rows in ((b"a b", (0, 1, 5, 2)), (b" b\tc  d\n", (3, 4)), (b"", ()), (b"d d", (4,))):
-        tables.write(text, tmp_path / "tables", tmp_path)
+        tables.write(text, tmp_path / "tables", tmp_path, {})
         assert file.read_bytes() == b"".join(lines[row].rstrip(b"\n") + b"\n" for row in rows)
     # Another process reads the table itself.
-    pickle.loads(pickle.dumps(tables)).write(b"d", tmp_path / "tables", tmp_path)
+    pickle.loads(pickle.dumps(tables)).write(b"d", tmp_path / "tables", tmp_path, {})
     assert file.read_bytes() == lines[4]
     (tmp_path / "tables" / "mine").touch()
     remove_tables(tmp_path / "tables")
@@ -74,7 +74,7 @@ def test_longer_phrases_are_left_out(
     (tmp_path / "table.gz").write_bytes(gzip.compress(b"".join(rows)))
     tables = SentenceTables.of(config, flags)
     assert tables is not None
-    tables.write(b" ".join(words), tmp_path / "tables", tmp_path)
+    tables.write(b" ".join(words), tmp_path / "tables", tmp_path, {})
     file = tmp_path / "tables" / "PhraseDictionaryMemory0" / "grammar.0.gz"
     assert file.read_bytes() == b"".join(rows[:longest])
 
@@ -84,7 +84,7 @@ def test_expected_sentences_are_read_at_once(config: Path, tmp_path: Path) -> No
     assert tables is not None
     tables.expect([b"a b", b"d"], tmp_path)
     (tmp_path / "table.gz").unlink()
-    tables.write(b"a b", tmp_path / "tables", tmp_path)
+    tables.write(b"a b", tmp_path / "tables", tmp_path, {})
 
 
 def test_the_configuration(config: Path, tmp_path: Path) -> None:

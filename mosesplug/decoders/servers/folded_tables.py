@@ -1,0 +1,350 @@
+"""The phrase table of one sentence with sums of sparse weights (see ``folding``)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from formats.errors import FormatError, quote
+from formats.moses.decoder_flags import flag_name, group_flags
+from formats.moses.ini import FeatureLine, MosesIni
+from formats.text import write_atomic
+from formats.weights.files import WeightGroup
+from mosesplug.decoders.batch import ModelWeights
+from mosesplug.decoders.servers.folding import (
+    EntryCheck,
+    FoldedPhrase,
+    Folding,
+    PhraseFolder,
+    UnknownWords,
+    static_weights,
+    vocabulary,
+)
+from mosesplug.decoders.servers.sentence_tables import (
+    SENTENCE_TABLE,
+    VOCABULARY,
+    SentenceTables,
+    TableEntries,
+    list_phrases,
+    rewrite_line,
+    split_words,
+    write_sentence_table,
+)
+from mosesplug.errors import DecoderError, UsageError
+from mosesplug.templates.declaration import read_ini_function
+from mosesplug.templates.functions import PhraseTemplate
+
+_DIGITS = ("FoldedSum1", "FoldedSum2", "FoldedSum3")
+_UNKNOWN_PENALTY = "UnknownWordPenalty"
+_NEUTRAL = frozenset(
+    (
+        *("Distortion", "KENLM", "IRSTLM", "LexicalReordering", "MAXENTLM", "NPLM", "NeuralLM"),
+        *("PhrasePenalty", "RANDLM", "SRILM", _UNKNOWN_PENALTY, "WordPenalty"),
+    )
+)
+"""Functions that look neither at alignments, nor at other factors, nor at marks of unknown words.
+
+Only with these, a configuration without its own sparse functions is the same model.
+"""
+
+_SPARSE_ARGUMENT = re.compile("sparse-.*")
+_HIDDEN = (
+    *("always-create-direct-transopt", "feature-add", "feature-overwrite", "mark-unknown"),
+    *("output-unknowns", "placeholder-factor", "report-all-factors", "report-segmentation"),
+    *("report-segmentation-enriched", "xml-input"),
+)
+_FIXED = {"output-factors": ("0",), "factor-delimiter": ("|",), "mapping": ("0 T 0", "T 0")}
+_OFF = frozenset(("", "0", "false", "no"))
+
+_NO_WORD = b"-\n"
+"""The vocabulary of source words, which makes all others ``OTHER``."""
+
+_MARK = re.compile(rb"\|([0-9]+)-([0-9]+)\|")
+"""What ``align`` in a request puts behind each phrase of the text: its source positions."""
+
+
+class CannotFoldError(Exception):
+    """Sparse weights cannot be folded; the message is the reason."""
+
+
+@dataclass(frozen=True)
+class FoldedTables(SentenceTables):
+    """The text table of a configuration with sums of sparse weights.
+
+    Attributes:
+        folding: what is folded.
+        folder: folds the entries.
+        phrases: the phrases that were folded before.
+    """
+
+    folding: Folding
+    folder: PhraseFolder
+    phrases: dict[bytes, FoldedPhrase]
+
+    @classmethod
+    def fold(
+        cls,
+        tables: SentenceTables,
+        flags: Sequence[str],
+        directory: Path,
+        sentences: Iterable[bytes],
+        templates: Sequence[PhraseTemplate] = (),
+    ) -> FoldedTables:
+        """Fold all functions of the decoder that depend on one phrase pair.
+
+        Args:
+            tables: the tables of a configuration.
+            flags: the flags of the decoder.
+            directory: the decoder's current directory.
+            sentences: all that will be decoded.
+            templates: own features to fold, too.
+
+        Raises:
+            CannotFoldError: the model would be another one, or there is nothing to fold.
+        """
+        ini = tables.ini
+        settings = _list_settings(ini, flags)
+        table = _find_table(tables)
+        lines, functions = _find_functions(ini, directory)
+        if not functions and not templates:
+            raise CannotFoldError("no feature function depends on one phrase pair")
+        for line in ini.features:
+            if line in lines or line is table:
+                continue
+            if line.kind not in _NEUTRAL or any(map(_SPARSE_ARGUMENT.match, line.arguments)):
+                raise CannotFoldError(f"{line.name} ({line.kind}) depends on more")
+        for name in _HIDDEN:
+            if settings.get(name, "") not in _OFF:
+                raise CannotFoldError(f"the decoder is called with {name}")
+        for name, values in _FIXED.items():
+            if settings.get(name, values[0]) not in values:
+                raise CannotFoldError(f"{name} is {settings[name]}, not {values[0]}")
+        is_dropped = settings.get("drop-unknown", "") not in _OFF
+        unknown = UnknownWords(_find_penalty(ini), is_dropped)
+        folding = Folding(lines, functions, tuple(templates), unknown)
+        folded = cls(
+            **{name: value for name, value in vars(tables).items() if name != "entries"},
+            entries=TableEntries([table.path or ""], EntryCheck),
+            folding=folding,
+            folder=PhraseFolder(folding),
+            phrases={},
+        )
+        try:
+            folded.expect(sentences, directory)
+        except FormatError as error:
+            raise CannotFoldError(str(error)) from error
+        return folded
+
+    @property
+    def with_segmentation(self) -> bool:
+        """Requests must ask for the phrases."""
+        return True
+
+    def write_config(self, path: Path, directory: Path) -> None:
+        """Write the configuration without the folded functions; as ``SentenceTables``."""
+        (table,) = self.texts
+        lines = list(self.ini.lines)
+        removed = {line.line for line in self.folding.lines}
+        removed |= {v.line for v in self.ini.section("weight") if self.folding.folds(v.text)}
+        for number in removed:
+            lines[number - 1] = b"\n"
+        n_scores = len(self._tuneable)
+        changes = {
+            b"path": bytes(directory / table.name),
+            b"name": table.name.encode(),
+            b"num-features": b"%d" % (n_scores + 1),
+            b"output-factor": b"0,1,2,3",
+            b"tuneable-components": ",".join((*self._tuneable, "0")).encode(),
+        }
+        if table.arguments.get("tuneable", "true") in _OFF:
+            del changes[b"tuneable-components"]
+        lines[table.line - 1] = rewrite_line(
+            lines[table.line - 1], SENTENCE_TABLE, changes
+        ) + b"".join(
+            b"WordTranslationFeature name=%b input-factor=0 output-factor=%d simple=1"
+            b" source-context=0 target-context=0 source-path=%b target-path=%b tuneable=false\n"
+            % (name.encode(), factor, bytes(self._words(directory, 0)), words)
+            for factor, name in enumerate(_DIGITS, 1)
+            for words in [bytes(self._words(directory, 1))]
+        )
+        write_atomic(path, b"".join(lines))
+        for place, content in enumerate((_NO_WORD, vocabulary())):
+            words_file = path.parent / self._words(directory, place)
+            words_file.parent.mkdir(parents=True, exist_ok=True)
+            words_file.write_bytes(content)
+
+    def sent_weights(self, weights: ModelWeights) -> ModelWeights:
+        """Add the weight of the additional score, and leave out what is folded."""
+        (table,) = self.texts
+        groups = tuple(
+            WeightGroup(group.name, (*group.values, self.folding.scale))
+            if group.name == table.name
+            else group
+            for group in weights.groups
+        )
+        sparse = {
+            name: weight
+            for name, weight in weights.sparse.items()
+            if weight and not self.folding.folds(name)
+        }
+        return replace(weights, groups=groups, sparse=sparse)
+
+    def constant_weights(self) -> bytes:
+        """Return the weights of the functions that add up digits."""
+        return static_weights(_DIGITS)
+
+    def write(
+        self, text: bytes, directory: Path, current: Path, weights: Mapping[str, float]
+    ) -> None:
+        """Write the table of one sentence with its sums; as ``SentenceTables``.
+
+        Raises:
+            DecoderError: a sum is too large.
+        """
+        (table,) = self.texts
+        data = self.folder.write(self._fold(text, current), weights)
+        write_sentence_table(directory, table, data)
+
+    def complete(self, text: bytes, hypothesis: bytes, features: bytes) -> tuple[bytes, bytes]:
+        """Remove the marks of phrases from a hypothesis, and compute its features."""
+        source = split_words(text)
+        words: list[bytes] = []
+        phrase_words: list[bytes] = []
+        rows: list[tuple[FoldedPhrase, int]] = []
+        dropped = set(range(len(source)))
+        for word in split_words(hypothesis):
+            mark = _MARK.fullmatch(word)
+            if mark is None:
+                phrase_words.append(word)
+                continue
+            first, last = int(mark[1]), int(mark[2]) + 1
+            rows.append(self._find_row(source[first:last], phrase_words))
+            dropped.difference_update(range(first, last))
+            words += phrase_words
+            phrase_words = []
+        if phrase_words:
+            raise DecoderError(
+                "the decoder's server gave a hypothesis without its phrases: decode by a process"
+                " for each batch (--online-decoder process)"
+            )
+        # Phrases without target words have no mark; only unknown words have such.
+        rows += (self._find_row(source[at : at + 1], ()) for at in sorted(dropped))
+        return b" ".join(words), features.rstrip(b" ") + self.folder.format_features(rows)
+
+    def sample_weights(self, sentences: Iterable[bytes], current: Path) -> dict[str, float]:
+        """Return a weight for each feature that the hypotheses of sentences can have."""
+        sentences = list(sentences)
+        self.expect(sentences, current)
+        return self.folder.sample_weights(
+            phrase for text in sentences for phrase in self._fold(text, current)
+        )
+
+    def _fold(self, text: bytes, current: Path) -> list[FoldedPhrase]:
+        """Return the entries for the phrases of a sentence."""
+        self.expect([text], current)
+        phrases = list_phrases(text, self.longest)
+        lines = self.entries.of(0, phrases)
+        folded = []
+        for phrase in phrases:
+            is_unknown = phrase not in lines and b" " not in phrase
+            if phrase not in lines and not is_unknown:
+                continue
+            known = self.phrases.get(phrase)
+            if known is None:
+                known = (
+                    self.folder.fold_unknown(phrase, len(self._tuneable))
+                    if is_unknown
+                    else self.folder.fold(lines[phrase])
+                )
+                self.phrases[phrase] = known
+            folded.append(known)
+        return folded
+
+    def _find_row(
+        self, source: Sequence[bytes], target: Sequence[bytes]
+    ) -> tuple[FoldedPhrase, int]:
+        phrase = self.phrases.get(b" ".join(source))
+        rows = () if phrase is None else phrase.rows.get(b" ".join(target), ())
+        if phrase is None or not rows:
+            pair = b" ||| ".join((b" ".join(source), b" ".join(target)))
+            raise DecoderError(
+                f"the decoder's server used {quote(pair)}, which its phrase table does not have:"
+                " decode by a process for each batch (--online-decoder process)"
+            )
+        return phrase, rows[0]
+
+    @property
+    def _tuneable(self) -> tuple[str, ...]:
+        """Which scores of the table are tuned, as the configuration writes it."""
+        (table,) = self.texts
+        count = int(table.arguments.get("num-features", "1"))
+        written = table.arguments.get("tuneable-components")
+        return ("1",) * count if written is None else tuple(written.split(","))
+
+    def _words(self, directory: Path, place: int) -> Path:
+        """The file of source words, or of target words, of the functions that add up."""
+        return directory / _DIGITS[place] / VOCABULARY
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            name: value for name, value in vars(self).items() if name not in ("folder", "phrases")
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, folder=PhraseFolder(state["folding"]), phrases={})
+
+
+def _find_table(tables: SentenceTables) -> FeatureLine:
+    """Return the only phrase table."""
+    others = [line for line in tables.ini.features if line.kind.startswith("PhraseDictionary")]
+    if len(tables.texts) != 1 or len(others) != 1:
+        raise CannotFoldError("the model has another phrase table than one text table")
+    table = tables.texts[0]
+    if table.arguments.get("output-factor", "0") != "0":
+        raise CannotFoldError("the phrase table has several factors")
+    return table
+
+
+def _find_functions(
+    ini: MosesIni, directory: Path
+) -> tuple[tuple[FeatureLine, ...], tuple[PhraseTemplate, ...]]:
+    """Return the functions that depend on one phrase pair, and how to compute them."""
+    lines, functions = [], []
+    for line in ini.features:
+        text = ini.lines[line.line - 1].partition(b"#")[0].decode(errors="surrogateescape")
+        try:
+            template = read_ini_function(f"{text} name={line.name}", directory)
+        except UsageError:
+            continue
+        if isinstance(template, PhraseTemplate) and template.scope == "phrase":
+            lines.append(line)
+            functions.append(template)
+    return tuple(lines), tuple(functions)
+
+
+def _find_penalty(ini: MosesIni) -> float:
+    """Return the weight of the penalty of unknown words.
+
+    Raises:
+        CannotFoldError: it is tuned, so that its values must be in the lists.
+    """
+    for line in ini.features:
+        if line.kind == _UNKNOWN_PENALTY:
+            if line.arguments.get("tuneable", "false") not in _OFF:
+                raise CannotFoldError(f"{line.name} is tuned")
+            (weight, *_) = (*ini.weights.get(line.name, ()), 1.0)
+            return weight
+    raise CannotFoldError(f"the model has no {_UNKNOWN_PENALTY}")
+
+
+def _list_settings(ini: MosesIni, flags: Sequence[str]) -> dict[str, str]:
+    """Return the settings of the decoder by their long names; flags override sections."""
+    settings = {
+        name: " ".join(value.text for value in ini.section(name)) or "true" for name in ini.sections
+    }
+    for flag, values in group_flags(flags):
+        settings[flag_name(flag)] = " ".join(values) or "true"
+    return settings

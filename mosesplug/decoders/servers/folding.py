@@ -1,0 +1,419 @@
+"""Fold sums of sparse weights into the phrase tables that a server gets by sentence.
+
+Moses' server takes dense weights by request, and reads sparse weights only when it starts. Features
+that depend on one phrase pair need no weights there: each entry of its phrase table carries the sum
+of their weights, and their values are computed here, from the segmentation of each hypothesis.
+
+The sum must act where Moses applies the weights of its own functions: on the score of a hypothesis,
+but neither on the table limit nor on estimates of future scores. (A text table is loaded before
+``-weight-file`` is read, and ``WordTranslationFeature`` is evaluated after the options are scored.)
+A score of the table would act on both. Therefore the sum is written as three digits, the factors 1
+to 3 of an aligned target word. Three ``WordTranslationFeature`` with a vocabulary of digits, whose
+weights never change, add it up again. The search is that of the decoder's own functions, hypothesis
+by hypothesis.
+
+For unknown words Moses evaluates its functions during the search, so that the weights of all but
+``WordTranslationFeature`` act on estimates, too. Each unknown word gets an entry with one more
+score: the sum of these weights and the penalty of unknown words.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.errors import FormatError, quote
+from formats.moses.ini import FeatureLine
+from formats.weights.encoding import decode, encode
+from mosesplug.decoders.servers.sentence_tables import split_words
+from mosesplug.errors import DecoderError
+from mosesplug.templates.derivation import PhrasePair
+from mosesplug.templates.functions import PhraseTemplate, WordTranslationFeature
+
+BASE = 4096
+"""Values of a digit."""
+
+_STEP = 2.0**-24
+_LARGEST = BASE**3 // 2 - 1
+_ZERO = BASE // 2
+"""The digit that is worth 0; smaller ones are negative."""
+
+_NO_DIGITS = b"|-|-|-"
+_TOKENS = tuple(b"%d" % digit for digit in range(BASE))
+_UNITS = (_STEP * BASE * BASE, _STEP * BASE, _STEP)
+
+_LARGEST_LOG = 80.0
+"""``exp`` of more, or of less, is not a normal number of single precision."""
+
+_UNKNOWN = -100.0
+"""Value of UnknownWordPenalty: Moses' logarithm of 0."""
+
+_POINT = re.compile(rb"([0-9]+)-([0-9]+)")
+_DIGIT = re.compile(rb"[0-9]")
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class UnknownWords:
+    """How the decoder translates words that its phrase table does not have.
+
+    Attributes:
+        weight: weight of UnknownWordPenalty.
+        are_dropped: whether it drops those without digits.
+    """
+
+    weight: float
+    are_dropped: bool
+
+
+@dataclass(frozen=True)
+class Folding:
+    """Features that are computed here instead of by the decoder.
+
+    Attributes:
+        lines: feature functions of the decoder, as lines of its configuration.
+        functions: how they are computed, in the same order.
+        templates: features that the decoder does not know. Their weights act on estimates, too.
+        unknown: how unknown words are translated.
+    """
+
+    lines: tuple[FeatureLine, ...]
+    functions: tuple[PhraseTemplate, ...]
+    templates: tuple[PhraseTemplate, ...]
+    unknown: UnknownWords
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all; ``WT`` begins the names of its features with ``WT_``."""
+        return tuple(template.name for template in (*self.functions, *self.templates))
+
+    @property
+    def scale(self) -> float:
+        """Weight of the additional score; keeps the penalty of unknown words representable."""
+        return math.ldexp(1.0, max(1, math.ceil(math.log2(max(1.0, 2 * abs(self.unknown.weight))))))
+
+    def folds(self, feature: str) -> bool:
+        """Return whether a sparse feature is computed here."""
+        return feature.partition("_")[0] in self.names
+
+
+def static_weights(names: Sequence[str]) -> bytes:
+    """Return the lines of ``-weight-file`` for the functions that add up digits.
+
+    Args:
+        names: the names of the three functions, most significant digit first.
+    """
+    return b"".join(
+        b"%b_OTHER~%d %b\n" % (name.encode(), digit, repr((digit - _ZERO) * unit).encode())
+        for name, unit in zip(names, _UNITS, strict=True)
+        for digit in range(BASE)
+        if digit != _ZERO
+    )
+
+
+def vocabulary() -> bytes:
+    """Return the target words of these functions, one a line."""
+    return b"".join(token + b"\n" for token in _TOKENS)
+
+
+@dataclass(frozen=True)
+class _Features:
+    """Sparse features of entries: ids and values of entry i are ``[bounds[i]:bounds[i + 1]]``."""
+
+    bounds: Ints
+    ids: Ints
+    values: Floats
+
+    @classmethod
+    def of(cls, rows: Sequence[Mapping[int, float]]) -> _Features:
+        bounds = np.cumsum([0, *map(len, rows)])
+        ids = np.array([name for row in rows for name in row], dtype=np.int64)
+        values = np.array([value for row in rows for value in row.values()], dtype=np.float64)
+        return cls(bounds, ids, values)
+
+    def row(self, number: int) -> Iterable[tuple[int, float]]:
+        part = slice(self.bounds[number], self.bounds[number + 1])
+        return zip(self.ids[part].tolist(), self.values[part].tolist(), strict=True)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """An entry of a phrase table, in three pieces, between which sums are inserted.
+
+    Attributes:
+        pieces: up to the digits, up to the additional score, the remainder.
+        points: alignment points of the word that carries the digits, 0 for no word.
+        pair: source, target and alignment.
+    """
+
+    pieces: tuple[bytes, bytes, bytes]
+    points: int
+    pair: PhrasePair
+
+
+@dataclass(frozen=True)
+class FoldedPhrase:
+    """The entries of a source phrase and their features.
+
+    Attributes:
+        entries: in the order of the table.
+        late: features whose weights act on the score of a hypothesis only.
+        early: features whose weights also act on estimates.
+        penalty: added to the early sum of each entry.
+        rows: entries by target phrase.
+    """
+
+    entries: tuple[_Entry, ...]
+    late: _Features
+    early: _Features
+    penalty: float = 0.0
+    rows: Mapping[bytes, Sequence[int]] = field(default_factory=dict)
+
+
+class PhraseFolder:
+    """Fold entries; features are numbered as they appear. Several threads may use it."""
+
+    def __init__(self, folding: Folding) -> None:
+        """Begin with no features."""
+        self._folding = folding
+        self._numbers: dict[str, int] = {}
+        self._names: list[str] = []
+        self._labels: list[bytes] = []
+        self._lock = threading.Lock()
+
+    def fold(self, lines: bytes) -> FoldedPhrase:
+        """Parse the entries of a source phrase.
+
+        Args:
+            lines: whole lines of the phrase table, as ``check_entry`` admits them.
+        """
+        entries = tuple(_cut_entry(line) for line in lines.split(b"\n") if line)
+        late = [self._count(entry.pair, self._folding.functions) for entry in entries]
+        early = [self._count(entry.pair, self._folding.templates) for entry in entries]
+        return self._collect(entries, late, early)
+
+    def fold_unknown(self, word: bytes, n_scores: int) -> FoldedPhrase:
+        """Return the entry for an unknown word.
+
+        Args:
+            word: the word.
+            n_scores: number of scores of the phrase table.
+        """
+        functions, unknown = self._folding.functions, self._folding.unknown
+        is_dropped = unknown.are_dropped and not _DIGIT.search(word)
+        target = b"" if is_dropped else word
+        scores = b" ".join([b"1"] * n_scores)
+        alignment = b"" if is_dropped else b"0-0"
+        line = b" ||| ".join((word, target, scores, alignment))
+        entry = _cut_entry(line)
+        late = [t for t in functions if isinstance(t, WordTranslationFeature)]
+        early = [*(t for t in functions if t not in late), *self._folding.templates]
+        return self._collect(
+            (entry,),
+            [self._count(entry.pair, late)],
+            [self._count(entry.pair, early)],
+            _UNKNOWN * unknown.weight,
+        )
+
+    def write(self, phrases: Sequence[FoldedPhrase], weights: Mapping[str, float]) -> bytes:
+        """Return the entries of phrases with the sums of their weights.
+
+        Args:
+            weights: weights of features by name; others are 0.
+
+        Raises:
+            DecoderError: a sum is too large.
+        """
+        entries = [entry for phrase in phrases for entry in phrase.entries]
+        late = self._sum([phrase.late for phrase in phrases], weights)
+        early = self._sum([phrase.early for phrase in phrases], weights)
+        early += np.repeat([p.penalty for p in phrases], [len(p.entries) for p in phrases])
+        points = np.array([max(1, entry.points) for entry in entries], dtype=np.float64)
+        steps = np.rint(late / points / _STEP)
+        logs = early / self._folding.scale
+        if len(entries) and not (
+            np.abs(steps).max() <= _LARGEST and np.abs(logs).max() <= _LARGEST_LOG
+        ):
+            raise DecoderError(
+                "the sparse weights of a phrase pair add up to more than its entry in a phrase"
+                " table can hold: use smaller steps or a regularizer, or decode by a process for"
+                " each batch (--online-decoder process)"
+            )
+        digits = [column.tolist() for column in _split_digits(steps.astype(np.int64))]
+        scores = [b"1" if log == 0.0 else b"%.9g" % math.exp(log) for log in logs.tolist()]
+        lines = [
+            b"%b|%b|%b|%b%b %b%b\n"
+            % (pieces[0], _TOKENS[high], _TOKENS[middle], _TOKENS[low], pieces[1], score, pieces[2])
+            if entry.points
+            else b"%b %b%b\n" % (pieces[1], score, pieces[2])
+            for entry, high, middle, low, score in zip(entries, *digits, scores, strict=True)
+            for pieces in [entry.pieces]
+        ]
+        return b"".join(lines)
+
+    def format_features(self, rows: Iterable[tuple[FoldedPhrase, int]]) -> bytes:
+        """Return the features of a hypothesis as they stand in an n-best list.
+
+        Args:
+            rows: its entries, in target order.
+        """
+        totals: dict[int, float] = {}
+        for phrase, row in rows:
+            for features in (phrase.early, phrase.late):
+                for number, value in features.row(row):
+                    totals[number] = totals.get(number, 0.0) + value
+        return b"".join(b" %b= %g" % (self._labels[n], value) for n, value in totals.items())
+
+    def sample_weights(self, phrases: Iterable[FoldedPhrase]) -> dict[str, float]:
+        """Return a weight for each feature of phrases, to compare decoders with.
+
+        Their sums are exact in single precision, in any order.
+        """
+        numbers = {
+            number
+            for phrase in phrases
+            for features in (phrase.late, phrase.early)
+            for number in features.ids.tolist()
+        }
+        names = [self._names[number] for number in sorted(numbers)]
+        return {name: (zlib.crc32(encode(name)) % 65 - 32) / 64 for name in names}
+
+    def _count(self, pair: PhrasePair, templates: Iterable[PhraseTemplate]) -> dict[int, float]:
+        return {
+            self._number(name): value
+            for template in templates
+            for name, value in template.count_pair(pair).items()
+        }
+
+    def _number(self, name: str) -> int:
+        if (number := self._numbers.get(name)) is not None:
+            return number
+        with self._lock:
+            if name not in self._numbers:
+                self._names.append(name)
+                self._labels.append(encode(name))
+                self._numbers[name] = len(self._names) - 1
+            return self._numbers[name]
+
+    def _collect(
+        self,
+        entries: tuple[_Entry, ...],
+        late: Sequence[Mapping[int, float]],
+        early: Sequence[Mapping[int, float]],
+        penalty: float = 0.0,
+    ) -> FoldedPhrase:
+        rows: dict[bytes, list[int]] = {}
+        for row, entry in enumerate(entries):
+            rows.setdefault(encode(" ".join(entry.pair.target)), []).append(row)
+        return FoldedPhrase(entries, _Features.of(late), _Features.of(early), penalty, rows)
+
+    def _sum(self, parts: Sequence[_Features], weights: Mapping[str, float]) -> Floats:
+        """Return the sum of weights times values of each entry."""
+        lengths = [np.diff(part.bounds) for part in parts]
+        counts = np.concatenate(lengths) if lengths else np.empty(0, dtype=np.int64)
+        ids = np.concatenate([part.ids for part in parts]) if parts else counts
+        if not len(ids) or not weights:
+            return np.zeros(len(counts))
+        distinct, places = np.unique(ids, return_inverse=True)
+        own = np.array([weights.get(self._names[n], 0.0) for n in distinct.tolist()])
+        products = own[places] * np.concatenate([part.values for part in parts])
+        rows = np.repeat(np.arange(len(counts)), counts)
+        return np.bincount(rows, weights=products, minlength=len(counts)).astype(np.float64)
+
+
+class EntryCheck:
+    """Check entries of a phrase table, one by one, before they are folded."""
+
+    def __init__(self) -> None:
+        """Begin with no entries."""
+        self._alignments: dict[tuple[bytes, ...], set[tuple[int, int]]] = {}
+
+    def __call__(self, line: bytes, path: str, number: int) -> None:
+        """Check an entry.
+
+        Raises:
+            FormatError: it has no translation, an alignment point outside the phrase, or another
+                alignment than an earlier entry of the same phrase pair.
+        """
+        fields = line.split(b"|||")
+        if len(fields) < 3:
+            raise FormatError(
+                "not an entry of a phrase table",
+                path=path,
+                line=number,
+                remedy="An entry has the form: source ||| target ||| scores ||| alignment",
+            )
+        pair = tuple(b" ".join(split_words(text)) for text in fields[:2])
+        n_source, n_target = (len(text.split(b" ")) for text in pair)
+        if not pair[1]:
+            raise FormatError(
+                "the entry has no translation, which could carry a sum",
+                path=path,
+                line=number,
+                remedy="Remove it",
+            )
+        points = _read_points(fields[3] if len(fields) > 3 else b"")
+        for i, j in points:
+            if i >= n_source or j >= n_target:
+                raise FormatError(
+                    f"the alignment point {i}-{j} is outside the phrase pair of {n_source} and"
+                    f" {n_target} words",
+                    path=path,
+                    line=number,
+                    remedy="Positions are counted from 0",
+                )
+        if self._alignments.setdefault(pair, points) != points:
+            raise FormatError(
+                f"a second entry for {quote(b' ||| '.join(pair))} has another alignment: a server"
+                " does not tell which one it used",
+                path=path,
+                line=number,
+                remedy="Keep one of them",
+            )
+
+
+def _cut_entry(line: bytes) -> _Entry:
+    source, target, scores, *others = line.split(b"|||")
+    words = split_words(target)
+    points = tuple(sorted(_read_points(others[0] if others else b"")))
+    pair = PhrasePair(tuple(map(decode, split_words(source))), tuple(map(decode, words)), points)
+    counts = [0] * len(words)
+    for _, j in points:
+        counts[j] += 1
+    alignment = others[0] if points else b" 0-0 " if words else b" "
+    remainder = b" |||".join([b"", alignment, *others[1:]])
+    if not words:
+        head = b"%b||| ||| %b" % (source, scores.strip(b" \t"))
+        return _Entry((b"", head, remainder), 0, pair)
+    carrier = min((count, j) for j, count in enumerate(counts) if count)[1] if points else 0
+    before = b"".join(word + _NO_DIGITS + b" " for word in words[:carrier])
+    after = b"".join(b" " + word + _NO_DIGITS for word in words[carrier + 1 :])
+    pieces = (
+        b"%b||| %b%b" % (source, before, words[carrier]),
+        b"%b ||| %b" % (after, scores.strip(b" \t")),
+        remainder,
+    )
+    return _Entry(pieces, max(1, counts[carrier]), pair)
+
+
+def _read_points(text: bytes) -> set[tuple[int, int]]:
+    return {(int(i), int(j)) for i, j in _POINT.findall(text)}
+
+
+def _split_digits(steps: Ints) -> list[Ints]:
+    """Return the digits of numbers, most significant first."""
+    digits = []
+    for _ in _UNITS:
+        digit = (steps + _ZERO) % BASE
+        digits.append(digit)
+        steps = (steps - (digit - _ZERO)) // BASE
+    return digits[::-1]

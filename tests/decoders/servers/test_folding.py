@@ -1,0 +1,207 @@
+"""Sums of sparse weights in phrase tables: what a decoder adds up, and what lists get."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from formats.errors import FormatError
+from formats.weights.files import WeightGroup
+from mosesplug.decoders.batch import ModelWeights
+from mosesplug.decoders.servers.folded_tables import CannotFoldError, FoldedTables
+from mosesplug.decoders.servers.folding import EntryCheck
+from mosesplug.decoders.servers.sentence_tables import SentenceTables, remove_tables
+from mosesplug.errors import DecoderError
+from mosesplug.templates.functions import PhrasePairFeature
+
+TABLE = (
+    "das haus ||| the house ||| 0.1 0.2 ||| 0-0 1-1 ||| 3 4\n"
+    "das haus ||| a house ||| 0.3 0.4 ||| 0-1 1-1\n"
+    "das ||| this one ||| 0.5 0.6\n"
+    "klein ||| small ||| 0.7 0.8 ||| 0-0\n"
+)
+INI = """\
+[feature]
+UnknownWordPenalty
+PhraseDictionaryMemory name=TM num-features=2 path=table # text
+WordTranslationFeature name=WT simple=1 source-context=0
+TargetWordInsertionFeature name=TWI factor=0
+SourceWordDeletionFeature name=SWD factor=0
+KENLM name=LM0 path=lm
+[weight]
+UnknownWordPenalty0= 0.5
+TM= 0.2 0.3
+LM0= 1
+WT_das~the= 0.1
+"""
+SENTENCE = b"das haus klein neu"
+WEIGHTS = {"WT_das~the": 1.25, "WT_haus~house": -3.1e-5, "TWI_a": 0.3, "TWI_one": -77.0}
+WEIGHTS |= {"SWD_das": 0.01, "WT_das~house": 5.0, "WT_neu~neu": 0.75, "TWI_this": 2.0}
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    (tmp_path / "table").write_text(TABLE)
+    path = tmp_path / "moses.ini"
+    path.write_text(INI)
+    return path
+
+
+def fold(config: Path, *flags: str, own: bool = False) -> FoldedTables:
+    tables = SentenceTables.of(config, flags)
+    assert tables is not None
+    templates = [PhrasePairFeature("PP")] if own else []
+    return FoldedTables.fold(tables, flags, config.parent, [SENTENCE], templates)
+
+
+def add_up(tables: FoldedTables, weights: dict[str, float], directory: Path) -> dict[str, float]:
+    """Return the sums of entries as the decoder computes them: of digits, and of the last score."""
+    constants: dict[str, float] = defaultdict(float)
+    for line in tables.constant_weights().decode().splitlines():
+        name, value = line.split()
+        constants[name] = float(value)
+    tables.write(SENTENCE, directory / "tables", directory, weights)
+    sums = {}
+    for line in (directory / "tables" / "TM" / "grammar.0.gz").read_text().splitlines():
+        source, target, scores, alignment = (field.strip() for field in line.split("|||")[:4])
+        factors = [word.split("|") for word in target.split()]
+        digits = sum(
+            constants[f"FoldedSum{factor}_OTHER~{factors[int(point.split('-')[1])][factor]}"]
+            for point in alignment.split()
+            for factor in (1, 2, 3)
+        )
+        score = tables.folding.scale * math.log(float(scores.split()[2]))
+        sums[f"{source} ||| {' '.join(words[0] for words in factors)}"] = digits + score
+    return sums
+
+
+EXPECTED = {
+    "das haus ||| the house": 1.25 - 3.1e-5,
+    "das haus ||| a house": 5.0 - 3.1e-5 + 0.3,
+    "das ||| this one": 2.0 - 77.0 + 0.01,
+    "klein ||| small": 0.0,
+    "haus ||| haus": -50.0,
+    "neu ||| neu": 0.75 - 50.0,
+}
+"""By hand; the unknown words have a penalty of 0.5 times 100."""
+
+
+def test_the_decoder_adds_up_the_weights_of_each_phrase_pair(config: Path, tmp_path: Path) -> None:
+    tables = fold(config)
+    sums = add_up(tables, WEIGHTS, tmp_path)
+    assert sums == pytest.approx(EXPECTED, abs=2e-7)
+    again = pickle.loads(pickle.dumps(tables))
+    assert add_up(again, WEIGHTS, tmp_path) == sums
+    assert add_up(tables, {}, tmp_path)["das ||| this one"] == 0.0
+
+
+def test_own_features_act_as_a_score(config: Path, tmp_path: Path) -> None:
+    """Their weights act on pruning and estimates, as those of any table score."""
+    tables = fold(config, own=True)
+    weights = {**WEIGHTS, "PP_das~haus~~a~house": -0.5, "PP_neu~~neu": 0.125}
+    expected = dict(EXPECTED)
+    expected["das haus ||| a house"] -= 0.5
+    expected["neu ||| neu"] += 0.125
+    assert add_up(tables, weights, tmp_path) == pytest.approx(expected, abs=5e-7)
+    line = (tmp_path / "tables" / "TM" / "grammar.0.gz").read_text().splitlines()[2]
+    assert line.split("|||")[2].split() == ["0.3", "0.4", f"{math.exp(-0.25):.9g}"]
+
+
+def test_dropped_unknown_words(config: Path, tmp_path: Path) -> None:
+    tables = fold(config, "-drop-unknown")
+    sums = add_up(tables, {"SWD_neu": 4.0}, tmp_path)
+    assert sums["neu ||| "] == pytest.approx(4.0 - 50.0, abs=1e-6)
+    text, features = tables.complete(SENTENCE, b"this one |0-0| small |2-2|", b"LM0= -1")
+    assert text == b"this one small"
+    assert features == (
+        b"LM0= -1 TWI_this= 1 TWI_one= 1 SWD_das= 1 WT_klein~small= 1 SWD_haus= 1 SWD_neu= 1"
+    )
+
+
+def test_the_features_of_a_hypothesis(config: Path, tmp_path: Path) -> None:
+    tables = fold(config)
+    tables.write(SENTENCE, tmp_path / "tables", tmp_path, {})
+    text, features = tables.complete(
+        SENTENCE, b"small |2-2| neu |3-3| a house |0-1| ", b"LM0= -1 TM= -2 -3"
+    )
+    assert text == b"small neu a house"
+    assert features == (
+        b"LM0= -1 TM= -2 -3 WT_klein~small= 1 WT_neu~neu= 1 WT_das~house= 1 WT_haus~house= 1"
+        b" TWI_a= 1"
+    )
+    with pytest.raises(DecoderError, match=r"used 'das haus \|\|\| no house', which its phrase"):
+        tables.complete(SENTENCE, b"no house |0-1|", b"")
+    with pytest.raises(DecoderError, match="without its phrases"):
+        tables.complete(SENTENCE, b"small |2-2| neu", b"")
+
+
+def test_the_configuration(config: Path, tmp_path: Path) -> None:
+    tables = fold(config)
+    tables.write_config(tmp_path / "server1.moses.ini", Path("server1.tables"))
+    lines = (tmp_path / "server1.moses.ini").read_text().splitlines()
+    sums = [line for line in lines if line.startswith("WordTranslationFeature")]
+    assert [re.findall(r"name=(\S+).* output-factor=(\d)", line) for line in sums] == [
+        [(f"FoldedSum{factor}", str(factor))] for factor in (1, 2, 3)
+    ]
+    assert lines[2] == (
+        "PhraseDictionaryALSuffixArray path=server1.tables/TM name=TM num-features=3"
+        " output-factor=0,1,2,3 tuneable-components=1,1,0"
+    )
+    assert not any(re.match("TargetWord|SourceWord|WT_", line) for line in lines)
+    for path in re.findall(r"(?:source|target)-path=(\S+)", sums[0]):
+        assert (tmp_path / path).is_file()
+    sent = tables.sent_weights(
+        ModelWeights((WeightGroup("LM0", (1.0,)), WeightGroup("TM", (0.2, 0.3))), {"WT_a~b": 1.0})
+    )
+    assert sent.overwrite() == "LM0= 1 TM= 0.2 0.3 2"
+    assert not sent.sparse
+    remove_tables(tmp_path / "server1.tables")
+    assert not (tmp_path / "server1.tables").exists()
+
+
+def test_a_sum_that_no_entry_can_hold(config: Path, tmp_path: Path) -> None:
+    tables = fold(config)
+    with pytest.raises(DecoderError, match="add up to more than its entry"):
+        tables.write(SENTENCE, tmp_path / "tables", tmp_path, {"TWI_a": 1e4})
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (("KENLM", "PhraseBoundaryFeature"), r"LM0 \(PhraseBoundaryFeature\) depends on more"),
+        (("source-context=0", "source-context=1"), r"WT .* depends on more"),
+        (("UnknownWordPenalty\n", "UnknownWordPenalty tuneable=true\n"), "UnknownWordPenalty0 is"),
+        (("[weight]", "[mark-unknown]\n1\n[weight]"), "called with mark-unknown"),
+        (("[weight]", "[mapping]\n0 T 0\n0 G 0\n[weight]"), "mapping is 0 T 0 0 G 0"),
+        (("KENLM", "PhraseDictionaryMemory num-features=1 path=table\nKENLM"), "another phrase"),
+        (("num-features=2", "num-features=2 output-factor=0,1"), "several factors"),
+    ],
+)
+def test_models_that_cannot_be_folded(config: Path, change: tuple[str, str], reason: str) -> None:
+    assert change[0] in INI
+    config.write_text(INI.replace(*change))
+    with pytest.raises(CannotFoldError, match=reason):
+        fold(config)
+
+
+@pytest.mark.parametrize(
+    ("entry", "problem"),
+    [
+        (b"das ||| the ||| 0.1 ||| 0-1", "point 0-1 is outside the phrase pair of 1 and 1 words"),
+        (b"das ||| ||| 0.1", "the entry has no translation"),
+        (b"das ||| the", "not an entry"),
+        (b"das haus ||| the house ||| 0.1 ||| 0-1 1-0", "a second entry for 'das haus .* another"),
+    ],
+)
+def test_entries_that_cannot_be_folded(entry: bytes, problem: str) -> None:
+    check = EntryCheck()
+    for line in TABLE.encode().splitlines():
+        check(line, "table", 1)
+    check(b"das haus ||| the house ||| 0.9 0.9 ||| 1-1 0-0", "table", 5)
+    with pytest.raises(FormatError, match=f"^table:6: .*{problem}"):
+        check(entry, "table", 6)
