@@ -87,6 +87,8 @@ class Opt:
         is_positional: whether it is an argument and no option.
         is_negatable: whether a flag has a second form with ``no-``, as those have whose default is
             not False.
+        parse: returns what the text or the texts of a value mean, where a settings class is made;
+            raises ``ValueError`` with the text and what is wrong. Parsed values stay.
         complete: returns values that a shell offers.
         second: the option that takes a second value of this one in ``mosesplug tune``.
     """
@@ -128,6 +130,7 @@ class Opt:
     is_argument: bool = False
     is_positional: bool = False
     is_negatable: bool = False
+    parse: Callable[[Any], Any] | None = None
     complete: Callable[..., Any] | None = None
 
     @property
@@ -268,12 +271,6 @@ def list_compared_values(settings: Any) -> dict[str, str]:
         if option.stored_name and option.path and (value is not None or len(option.path) == 1):
             values[option.stored_name] = str(value)
     return values
-
-
-def set_parsed(settings: Any, **values: object) -> None:
-    """Put parsed values in the place of texts, where a frozen dataclass is being made."""
-    for name, value in values.items():
-        object.__setattr__(settings, name, value)
 
 
 def find_value(root: Any, path: Iterable[str]) -> Any:

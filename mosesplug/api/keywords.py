@@ -179,7 +179,7 @@ def make_list_keywords(keywords: Mapping[str, Any]) -> ListSettings:
     check_names(keywords, ListKeywords.__annotations__)
     options = {option.name: option for option in list_options(ListSettings)}
     values: dict[str, Any] = {"add-feature": make_added_features(keywords.get("add_features"))}
-    for keyword, value in _spell_list_values(keywords).items():
+    for keyword, value in keywords.items():
         if keyword in ("names", "dense"):
             if isinstance(value, str):
                 raise UsageError(f"{keyword} is a single text: give a sequence of names")
@@ -196,18 +196,9 @@ def make_learning_keywords(values: dict[str, Any]) -> LearningSettings:
     names = {option.path[0]: option.keyword for option in list_options(Sharding)}
     sharding = values.pop("sharding", None) or {}
     values |= {names.get(name, name): value for name, value in sharding.items()}
-    values = _spell_list_values(values)
     if isinstance(values.get("metric_settings"), Mapping):
         pairs = values["metric_settings"].items()
         values["metric_settings"] = ",".join(f"{name}:{value}" for name, value in pairs)
-    if isinstance(values.get("ranges"), Mapping):
-        pairs = values["ranges"].items()
-        values["ranges"] = [_spell_range(name, interval) for name, interval in pairs]
-    if isinstance(values.get("bounds"), Mapping):
-        limits = values["bounds"].items()
-        values["bounds"] = [_spell_bound(name, limit) for name, limit in limits]
-    if isinstance(values.get("length_exponent"), float | int):
-        values["length_exponent"] = repr(values["length_exponent"])
     if isinstance(values.get("graphs"), str | PathLike):
         values["graphs"] = [values["graphs"]]
     if values.get("runs") is None and values.get("select") == "median":
@@ -223,45 +214,6 @@ def make_learning_keywords(values: dict[str, Any]) -> LearningSettings:
             raise UsageError(f"unknown setting {keyword}{suggest(keyword, options)}")
         named[options[keyword].name] = _check_value(options[keyword], value, keyword)
     return make_learning_settings(named, has_data=False)
-
-
-def _spell_list_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return keywords with their values as the command line has them."""
-    spelled = dict(values)
-    for name in ("rename", "derive"):
-        if isinstance(spelled.get(name), Mapping):
-            spelled[name] = [f"{one}={other}" for one, other in spelled[name].items()]
-    for name in ("rename", "derive", "drop_feature"):
-        if isinstance(spelled.get(name), str):
-            spelled[name] = [spelled[name]]
-    columns = spelled.get("columns")
-    if columns is not None and not isinstance(columns, str):
-        spelled["columns"] = ",".join(map(str, columns))
-    return spelled
-
-
-def _spell_range(name: str, interval: Any) -> str:
-    try:
-        low, high = map(float, interval)
-    except (TypeError, ValueError):
-        raise UsageError(f"ranges[{name!r}] is {interval!r}: give (lowest, highest)") from None
-    return f"{name}:{low!r}..{high!r}"
-
-
-def _spell_bound(name: str, limit: Any) -> str:
-    if isinstance(limit, str):
-        return f"{name}:{limit}"
-    try:
-        if np.ndim(limit) == 0:
-            return f"{name}:={float(limit)!r}"
-        ends = ["" if end is None else repr(float(end)) for end in limit]
-        low, high = ends
-    except (TypeError, ValueError):
-        raise UsageError(
-            f"bounds[{name!r}] is {limit!r}: give (lowest, highest) with None for no limit, a text "
-            "such as '>0', or a number"
-        ) from None
-    return f"{name}:{low}..{high}" if low or high else f"{name}:-inf..inf"
 
 
 def make_added_features(
@@ -341,7 +293,12 @@ def check_number(value: Any, argument: str, least: float) -> float:
 
 
 def _check_value(option: Opt, value: Any, keyword: str) -> Any:
-    """Return the value of a keyword as options have it."""
+    """Return the value of a keyword as options have it; what it means, it may be already."""
+    if option.parse is not None:
+        if isinstance(value, str):
+            return value if option.kind == "text" or option.is_joined else (value,)
+        if hasattr(value, "__iter__") or isinstance(value, Real):
+            return value
     return check_type(option, _plain(option, value), keyword)
 
 

@@ -42,7 +42,6 @@ from mosesplug.optimizers import Problem, Progress
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.sentence_ids import arrange_lines
 from mosesplug.settings.learning import LearningSettings
-from mosesplug.settings.lists import parse_column_names
 from mosesplug.tuning.graphs.problem import add_graphs
 from mosesplug.tuning.graphs.reading import open_graphs
 from mosesplug.tuning_set import TuningSet
@@ -80,7 +79,7 @@ def read_graph_data(
     name = name_references(references)
     lines = arrange_lines(read_lines_of(references), (), name, settings.lists.ids)
     signature = metric.prepare(lines).signature
-    names = parse_column_names(settings.lists.names if given.names is None else given.names)
+    names = settings.lists.names if given.names is None else given.names
     core = None if names is None else hypergraph_names(FeatureSpace.of_names(names).groups)
     reader = _GraphReader(init, settings.sparse_init, settings.graphs[0])
     sentences: list[list[Hypergraph]] = [[] for _ in lines[0]]

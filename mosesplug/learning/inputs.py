@@ -13,7 +13,7 @@ from formats.text import StrPath
 from formats.weights.any_format import WeightFile
 from mosesplug.errors import OptionName, UsageError, count_noun, suggest
 from mosesplug.features import FeatureSpace
-from mosesplug.learning.bounds import describe_moves, parse_bounds
+from mosesplug.learning.bounds import describe_moves, make_bounds
 from mosesplug.learning.domains import LearningDomains
 from mosesplug.learning.lengths import LengthScale, make_length_scale
 from mosesplug.learning.watched import WatchedMetric
@@ -22,8 +22,9 @@ from mosesplug.metrics import Metric
 from mosesplug.optimizers import Problem
 from mosesplug.optimizers.selection import FeatureSelection
 from mosesplug.settings.domains import Domains
+from mosesplug.settings.intervals import Bound, StartRange
 from mosesplug.settings.lengths import LengthRange
-from mosesplug.tuning.weights import parse_ranges
+from mosesplug.tuning.weights import arrange_ranges
 from mosesplug.tuning_set import TuningSet
 
 ALL_FEATURES = FeatureSelection()
@@ -88,8 +89,8 @@ class LearningData:
     def select_features(
         self,
         selection: FeatureSelection = ALL_FEATURES,
-        ranges: Sequence[str] = (),
-        bounds: Sequence[str] = (),
+        ranges: Sequence[StartRange] = (),
+        bounds: Sequence[Bound] = (),
         lengths: LengthRange | None = None,
         *,
         tunes_sparse: bool = True,
@@ -100,24 +101,24 @@ class LearningData:
 
         Args:
             selection: the features to tune.
-            ranges: ``NAME:MIN..MAX`` texts of random starts; none: the box of the starting weights.
-            bounds: texts for ``parse_bounds``.
+            ranges: intervals of random starts; none: the box of the starting weights.
+            bounds: limits of weights.
             lengths: exponents of the length that scores are divided by; None: they are not.
             tunes_sparse: whether the algorithm tunes sparse features unless told otherwise.
         """
         space = self.space
         for option, name in selection.find_unmatched(space):
             raise UsageError(
-                f"{OptionName(option)}: unknown feature {name}; known: {', '.join(space.names[:30])}"
-                f"{suggest(name, dict.fromkeys([*space.group_names, *space.names]))}"
+                f"{OptionName(option)}: unknown feature {name}; known: "
+                f"{', '.join(space.names[:30])}{suggest(name, dict.fromkeys([*space.group_names, *space.names]))}"
             )
         mask = selection.select(self.problem.tuning_set, tunes_sparse=tunes_sparse)
         minima, maxima = self.start.minima, self.start.maxima
         if ranges:
-            low, high = parse_ranges(tuple(ranges), space.group_names)
+            low, high = arrange_ranges(ranges, space.group_names)
             minima = np.concatenate([low, np.zeros(space.n_sparse)])
             maxima = np.concatenate([high, np.ones(space.n_sparse)])
-        limits, start, notes = parse_bounds(bounds, space, mask), self.start, self.notes
+        limits, start, notes = make_bounds(bounds, space, mask), self.start, self.notes
         if limits is not None:
             notes = (*notes, *describe_moves(limits, start.weights, space.labels))
             start = replace(start, weights=limits.project(start.weights))

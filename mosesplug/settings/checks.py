@@ -92,7 +92,7 @@ def convert(option: Opt, value: Any) -> Any:
     """Return a value as its field holds it."""
     if option.kind == "path":
         return Path(value)
-    if option.kind != "texts":
+    if option.kind != "texts" or option.parse is not None:
         return value
     words = value.replace(",", " ").split() if isinstance(value, str) else value
     return tuple(map(Path, words) if option.exists == "path" else words)
@@ -138,16 +138,28 @@ def make_settings(
 
 
 def check_fields(settings: Any, lenient: Collection[str] = ()) -> None:
-    """Check the values in a settings class, except fields named ``lenient``.
+    """Put parsed values in the place of texts, and check all values.
+
+    A frozen dataclass calls this where it is made.
+
+    Args:
+        lenient: names of fields whose values are not checked.
 
     Raises:
-        UsageError: one cannot be used.
+        UsageError: a value cannot be used.
     """
     cls: type = type(settings)
-    for setting in list_options(cls):
-        value = find_value(settings, setting.path) if len(setting.path) == 1 else None
-        if value is not None and setting.path[0] not in lenient:
-            _check_value(setting, value)
+    for option in list_options(cls):
+        value = find_value(settings, option.path) if len(option.path) == 1 else None
+        if value is None:
+            continue
+        if option.parse is not None:
+            try:
+                object.__setattr__(settings, option.path[0], option.parse(value))
+            except ValueError as error:
+                raise UsageError(f"{OptionName(option.name)} {error}") from error
+        elif option.path[0] not in lenient:
+            _check_value(option, value)
 
 
 def reject_combinations(option: str, others: Mapping[str, bool]) -> None:

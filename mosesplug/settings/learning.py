@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from formats.weights.named import find_weight_files
 from mosesplug.cores import usable_cores
 from mosesplug.errors import UsageError
-from mosesplug.options import Opt, Parts, list_options, same_as, set_parsed
+from mosesplug.options import Opt, Parts, list_options, same_as
 from mosesplug.settings.checks import check_fields, check_settings, make_settings
 from mosesplug.settings.configuration import RunPlan, SelectRun
 from mosesplug.settings.features import AddedFeature, parse_added_features
+from mosesplug.settings.intervals import Bound, StartRange, parse_bounds
 from mosesplug.settings.lengths import WORDS, LengthRange, parse_length_range
 from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.scores import ScoreSource, parse_score_sources
@@ -147,14 +149,15 @@ class LearningSettings:
     active: Annotated[tuple[str, ...] | None, same_as(RunPlan, "active")] = None
     sparse_min_count: Annotated[int, same_as(RunPlan, "sparse-min-count")] = 0
     sparse_max: Annotated[int, same_as(RunPlan, "sparse-max")] = 0
-    ranges: Annotated[tuple[str, ...], same_as(RunPlan, "range", keyword="ranges")] = ()
+    ranges: Annotated[tuple[StartRange, ...], same_as(RunPlan, "range", keyword="ranges")] = ()
     bounds: Annotated[
-        tuple[str, ...],
+        tuple[Bound, ...],
         Opt(
             "Bounds of weights: LM:0..1, LM:>0, LM:=1",
             "Learning",
             name="bound",
             keyword="bounds",
+            parse=parse_bounds,
             metavar="NAME:BOUND",
             details="MIN..MAX, MIN.., ..MAX, >X, >=X, <X, <=X or =X, of a feature or of all "
             "values of a group; or one bound for each value, with commas. The learned weights are "
@@ -174,10 +177,11 @@ class LearningSettings:
         ),
     ] = None
     length_exponent: Annotated[
-        str | None,
+        LengthRange | None,
         Opt(
             "Divide scores by length**X; learn X of MIN:MAX",
             "Learning",
+            parse=parse_length_range,
             metavar="[NAME,...:]MIN:MAX",
             excludes=("graphs", "shards"),
             details="The score is w.h / length**X, with the X of the best score on the lists. "
@@ -235,6 +239,7 @@ class LearningSettings:
         Opt(
             "Scores of --heldout-nbest, as --scores",
             "Held-out",
+            parse=partial(parse_score_sources, option="heldout-scores"),
             metavar="NAME=FILE",
             exists="scores",
             requires=("heldout-nbest",),
@@ -247,6 +252,7 @@ class LearningSettings:
             "Values of --add-feature for --heldout-nbest",
             "Held-out",
             keyword="heldout_add_features",
+            parse=partial(parse_added_features, option="heldout-add-feature"),
             metavar="NAME=FILE",
             exists="features",
             requires=("heldout-nbest",),
@@ -299,13 +305,6 @@ class LearningSettings:
     sharding: Annotated[Sharding | None, Parts(Sharding)] = None
 
     def __post_init__(self) -> None:
-        set_parsed(
-            self,
-            heldout_add_feature=parse_added_features(
-                self.heldout_add_feature, "heldout-add-feature"
-            ),
-            heldout_scores=parse_score_sources(self.heldout_scores, "heldout-scores"),
-        )
         check_fields(self)
         if self.length_exponent is not None and self.select == "average":
             raise UsageError("{--select average} has no length exponent: use {--select median}")
@@ -329,14 +328,10 @@ class LearningSettings:
 
     @property
     def length_range(self) -> LengthRange | None:
-        """The exponents of the length; None: scores are not divided.
-
-        Raises:
-            UsageError: they cannot be read.
-        """
+        """The exponents of the length; None: scores are not divided."""
         if self.length_exponent is None:
             return None
-        return parse_length_range(self.length_exponent, self.length_by)
+        return replace(self.length_exponent, by=self.length_by)
 
     def check_data(self) -> None:
         """Check that the settings name data.

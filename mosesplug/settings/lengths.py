@@ -46,15 +46,17 @@ class LengthRange:
         return names + ends
 
 
-def parse_length_range(text: str, by: str = WORDS) -> LengthRange:
-    """Return the range of a text ``MIN:MAX`` or ``NAME,...:MIN:MAX``.
+def parse_length_range(text: str | float | LengthRange, by: str = WORDS) -> LengthRange:
+    """Return the range of a text ``MIN:MAX`` or ``NAME,...:MIN:MAX``; a range stays.
 
     One number instead of ``MIN:MAX`` is a known exponent.
 
     Raises:
         UsageError: the text has another form.
     """
-    *names, last = spell_range(text).split(":")
+    if isinstance(text, LengthRange):
+        return text
+    *names, last = spell_range(str(text)).split(":")
     numbers = [last]
     if names and _is_number(names[-1]):
         numbers.insert(0, names.pop())

@@ -5,15 +5,16 @@ Each is declared once for all commands that read lists.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from formats.weights.list_changes import ListChanges
 from mosesplug.errors import OptionName, UsageError
-from mosesplug.options import Opt, find_value, list_options, set_parsed
-from mosesplug.settings.checks import check_settings, make_settings
+from mosesplug.options import Opt, find_value, list_options
+from mosesplug.settings.checks import check_fields, check_settings, make_settings
 from mosesplug.settings.features import (
     AddedFeature,
     DerivedFeature,
@@ -27,8 +28,7 @@ from mosesplug.settings.scores import ScoreSource, parse_score_sources
 class ListSettings:
     """How n-best lists are read, and what is changed before anything else sees them.
 
-    ``names``, ``dense`` and ``columns`` are texts with commas, or tuples of names; features and
-    scores may be given as texts, and are kept as what these mean.
+    Names, features and scores may be given as texts, and are kept as what these mean.
 
     Raises:
         UsageError: a value is out of range.
@@ -39,6 +39,7 @@ class ListSettings:
         Opt(
             "Format of the lists",
             "Data",
+            parse=_check_format,
             aliases=("list-format",),
             metavar="NAME",
             excludes=("graphs", "from"),
@@ -47,23 +48,30 @@ class ListSettings:
         ),
     ] = "auto"
     columns: Annotated[
-        str | tuple[str, ...] | None,
+        tuple[str, ...] | None,
         Opt(
             "Columns of tables: id, hyp and features",
             "Data",
+            parse=partial(split_names, option="columns"),
             metavar="NAME,...",
             excludes=("graphs", "from"),
         ),
     ] = None
     names: Annotated[
-        str | tuple[str, ...] | None,
-        Opt("Names of the values of unlabeled lists", "Data", metavar="NAME,..."),
+        tuple[str, ...] | None,
+        Opt(
+            "Names of the values of unlabeled lists",
+            "Data",
+            parse=parse_column_names,
+            metavar="NAME,...",
+        ),
     ] = None
     dense: Annotated[
-        str | tuple[str, ...] | None,
+        tuple[str, ...] | None,
         Opt(
             "Dense features of lists that name every value",
             "Data",
+            parse=parse_dense_names,
             metavar="NAME,...",
             default_text="by frequency",
             excludes=("graphs", "from"),
@@ -93,10 +101,11 @@ class ListSettings:
         ),
     ] = ()
     rename: Annotated[
-        tuple[str, ...],
+        tuple[tuple[str, str], ...],
         Opt(
             "Rename a feature of the lists; repeatable",
             "Data",
+            parse=parse_renames,
             metavar="OLD=NEW",
             excludes=("graphs", "from"),
             details="All other settings and the weights use the new name.",
@@ -142,6 +151,7 @@ class ListSettings:
         Opt(
             "Add a feature from a file with one value per hypothesis; repeatable",
             "Data",
+            parse=parse_added_features,
             keyword="add_features",
             metavar="NAME=FILE",
             exists="features",
@@ -156,6 +166,7 @@ class ListSettings:
         Opt(
             "Compute a feature: lm_norm=lm/words; repeatable",
             "Data",
+            parse=parse_derived_features,
             metavar="NAME=EXPRESSION",
             excludes=("graphs", "from"),
             details="From dense features, those derived before, words and chars (of the "
@@ -168,6 +179,7 @@ class ListSettings:
         Opt(
             "Command that changes hypotheses before scoring, or bpe",
             "Data",
+            parse=_check_transform,
             metavar="COMMAND",
             excludes=("graphs", "from"),
             details="A shell command or script that reads hypotheses, one a line, and writes as "
@@ -180,6 +192,7 @@ class ListSettings:
         Opt(
             "Optimize scores from a file with one value per hypothesis; repeatable",
             "Data",
+            parse=parse_score_sources,
             metavar="NAME=FILE",
             exists="scores",
             excludes=("graphs",),
@@ -193,36 +206,14 @@ class ListSettings:
     ] = ()
 
     def __post_init__(self) -> None:
-        if self.transform is not None:
-            # Here and not above: it brings the decoders, which --help does not need.
-            from mosesplug.settings.programs import check_transform
-
-            check_transform(self.transform)
-        set_parsed(
-            self,
-            add_feature=parse_added_features(self.add_feature),
-            derive=parse_derived_features(self.derive),
-            scores=parse_score_sources(self.scores),
-        )
-        parse_column_names(self.names)
-        parse_dense_names(self.dense)
-        split_names(self.columns, "columns")
-        renamed = parse_renames(self.rename)
+        check_fields(self)
         for name in self.drop_feature:
             if not name.strip("*"):
                 raise UsageError(f"{{--drop-feature}} {name!r}: give a name")
-            if name in renamed:
+            if name in dict(self.rename):
                 raise UsageError(
                     f"{{--drop-feature}} {name} and {{--rename}} {name} exclude each other"
                 )
-        if self.format != "auto":
-            # Here and not above: it brings NumPy, which --help does not need.
-            from formats.nbest.registry import split_format_name
-
-            try:
-                split_format_name(self.format)
-            except ValueError as error:
-                raise UsageError(f"{{--format}}: {error}") from error
 
     @property
     def first_given(self) -> str | None:
@@ -270,7 +261,7 @@ def hint_at_tables(settings: ListSettings) -> str:
     return f"; for tables in {settings.format}, give --table-format {settings.format}"
 
 
-def parse_column_names(names: str | Sequence[str] | None) -> list[str] | None:
+def parse_column_names(names: str | Sequence[str]) -> tuple[str, ...]:
     """Return the names of ``--names``; a group's columns share a name.
 
     The columns of a group are adjacent.
@@ -278,61 +269,85 @@ def parse_column_names(names: str | Sequence[str] | None) -> list[str] | None:
     Raises:
         UsageError: an empty name, or a group that is not adjacent.
     """
-    if not isinstance(names, str):
-        return None if names is None else list(names)
-    from mosesplug.features import FeatureSpace
+    columns = split_names(names, "names")
+    if isinstance(names, str):
+        from mosesplug.features import FeatureSpace
 
-    columns = list(split_names(names, "names") or ())
-    groups = [group for group, _ in FeatureSpace.of_names(columns).groups]
-    for group in groups:
-        if groups.count(group) > 1:
-            raise UsageError(f"{{--names}}={names}: the columns of {group} are not adjacent")
+        groups = [group for group, _ in FeatureSpace.of_names(list(columns)).groups]
+        if twice := [group for group in groups if groups.count(group) > 1]:
+            raise UsageError(f"{{--names}}={names}: the columns of {twice[0]} are not adjacent")
     return columns
 
 
-def parse_renames(renames: Sequence[str]) -> dict[str, str]:
-    """Return the new names of ``--rename`` by the old ones.
+def parse_renames(
+    renames: Mapping[str, str] | Iterable[str | tuple[str, str]],
+) -> tuple[tuple[str, str], ...]:
+    """Return old and new names of ``--rename``.
+
+    Args:
+        renames: ``OLD=NEW``, new names by the old ones, or pairs of them.
 
     Raises:
         UsageError: a text is not ``OLD=NEW``, or a name occurs twice.
     """
-    found: dict[str, str] = {}
-    for text in renames:
-        old, _, new = (part.strip() for part in text.partition("="))
+    names: dict[str, str] = {}
+    for pair in renames.items() if isinstance(renames, Mapping) else renames:
+        text = pair if isinstance(pair, str) else "=".join(map(str, pair))
+        old, _, new = (name.strip() for name in text.partition("="))
         if not (old and new) or any(map(str.isspace, new)) or new.endswith(("=", ":")):
             raise UsageError(f"{{--rename}} {text!r}: give OLD=NEW, names without blanks")
-        if old in found:
-            raise UsageError(f"{{--rename}} {text}: {old} has the new name {found[old]} already")
-        if new in found.values():
+        if old in names:
+            raise UsageError(f"{{--rename}} {text}: {old} has the new name {names[old]} already")
+        if new in names.values():
             raise UsageError(f"{{--rename}} {text}: another feature gets the name {new} already")
-        found[old] = new
-    return found
+        names[old] = new
+    return tuple(names.items())
 
 
-def parse_dense_names(names: str | Sequence[str] | None) -> tuple[str, ...] | None:
+def parse_dense_names(names: str | Sequence[str]) -> tuple[str, ...]:
     """Return the names of ``--dense``.
 
     Raises:
         UsageError: a name is empty or occurs twice.
     """
-    found = split_names(names, "dense")
-    if isinstance(names, str) and len(set(found or ())) < len(found or ()):
+    dense = split_names(names, "dense")
+    if isinstance(names, str) and len(set(dense)) < len(dense):
         raise UsageError(f"{{--dense}}={names}: a name occurs twice")
-    return found
+    return dense
 
 
-def split_names(names: str | Sequence[str] | None, option: str) -> tuple[str, ...] | None:
+def split_names(names: str | Sequence[str], option: str) -> tuple[str, ...]:
     """Return the names of a text with commas; a sequence has them already.
 
     Raises:
         UsageError: a name is empty.
     """
     if not isinstance(names, str):
-        return None if names is None else tuple(names)
-    found = tuple(name.strip() for name in names.split(","))
-    if not all(found):
+        return tuple(map(str, names))
+    split = tuple(name.strip() for name in names.split(","))
+    if not all(split):
         raise UsageError(f"{OptionName(option)}={names}: a name is empty")
-    return found
+    return split
+
+
+def _check_format(name: str) -> str:
+    if name != "auto":
+        # Here and not above: it brings NumPy, which --help does not need.
+        from formats.nbest.registry import split_format_name
+
+        try:
+            split_format_name(name)
+        except ValueError as error:
+            raise UsageError(f"{{--format}}: {error}") from error
+    return name
+
+
+def _check_transform(command: str) -> str:
+    # Here and not above: it brings the decoders, which --help does not need.
+    from mosesplug.settings.programs import check_transform
+
+    check_transform(command)
+    return command
 
 
 NO_SETTINGS = ListSettings()

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 from mosesplug.options import Opt, OptionGroup, Parts
+from mosesplug.settings.checks import check_fields
+from mosesplug.settings.intervals import StartRange, parse_start_ranges
 from mosesplug.settings.sharding import Sharding
 
 if TYPE_CHECKING:
@@ -110,11 +112,12 @@ class OptimizerSettings:
         ),
     ] = 0
     ranges: Annotated[
-        tuple[str, ...],
+        tuple[StartRange, ...],
         Opt(
             "Bounds of random starts; repeatable",
             "Learning",
             name="range",
+            parse=parse_start_ranges,
             metavar="NAME:MIN..MAX",
             script="range",
             stored_name="ranges",
@@ -205,6 +208,9 @@ class OptimizerSettings:
         ),
     ] = False
     sharding: Annotated[Sharding | None, OptionGroup()] = None
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @property
     def selection(self) -> FeatureSelection:

@@ -42,7 +42,7 @@ from mosesplug.tuning.online.state import (
 )
 from mosesplug.tuning.parallel.optimize import optimize_sharded
 from mosesplug.tuning.selection import require_matches
-from mosesplug.tuning.weights import Weights, parse_ranges, to_model_weights
+from mosesplug.tuning.weights import Weights, arrange_ranges, to_model_weights
 from mosesplug.tuning.workdir.iteration_files import (
     weights_path,
     write_config,
@@ -324,7 +324,7 @@ def build_problem(context: Context, iteration: int) -> Problem:
     )
     space = tuning_set.space
     earlier = store.iterations()[first - 1 : iteration - 1] if optimization.historic_bests else ()
-    minima, maxima = parse_ranges(optimization.ranges, space.group_names)
+    minima, maxima = arrange_ranges(optimization.ranges, space.group_names)
     problem = Problem(
         tuning_set,
         configuration.metric,

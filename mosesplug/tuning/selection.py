@@ -51,6 +51,6 @@ def require_matches(selection: FeatureSelection, space: FeatureSpace) -> None:
         if "*" in name:
             shown: Sequence[str] = (*dict.fromkeys(space.group_names), *space.sparse)
             raise UsageError(
-                f"{OptionName(option)} {name}: no feature of the n-best lists has such a name; they "
-                f"have {', '.join(shown[:30])}. Correct the pattern, and use {{--continue}}"
+                f"{OptionName(option)} {name}: no feature of the n-best lists has such a name; "
+                f"they have {', '.join(shown[:30])}. Correct the pattern, and use {{--continue}}"
             )

@@ -50,7 +50,7 @@ from mosesplug.tuning.resume import (
     report_changed_settings,
 )
 from mosesplug.tuning.selection import check_selection
-from mosesplug.tuning.weights import Weights, parse_ranges
+from mosesplug.tuning.weights import Weights, arrange_ranges
 from mosesplug.tuning.workdir.iteration_files import result_path, writes_moses_ini
 from mosesplug.tuning.workdir.workspace import Workspace
 
@@ -118,7 +118,7 @@ def check_names(optimization: OptimizerSettings, show: ShowWeights) -> None:
         UsageError: a setting names an unknown feature.
     """
     space = FeatureSpace.of_names(show.names)
-    parse_ranges(optimization.ranges, space.group_names)
+    arrange_ranges(optimization.ranges, space.group_names)
     check_selection(optimization.selection, show)
 
 

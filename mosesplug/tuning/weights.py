@@ -14,7 +14,7 @@ from formats.weights.files import ShowWeights
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
-from mosesplug.settings.spellings import spell_bounds
+from mosesplug.settings.intervals import StartRange
 from mosesplug.store.stored import Finite
 
 NO_WEIGHTS: Mapping[str, float] = MappingProxyType({})
@@ -153,27 +153,19 @@ def average_weights(every: Sequence[Weights], *, normalize: bool) -> Weights:
     return mean
 
 
-def parse_ranges(
-    texts: tuple[str, ...], group_names: tuple[str, ...]
+def arrange_ranges(
+    ranges: Sequence[StartRange], group_names: tuple[str, ...]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Parse bounds of random starting weights: minima, maxima per dense feature.
+    """Return the bounds of random starting weights: minima, maxima per dense feature.
 
-    Args:
-        texts: ``name:min..max,min..max``, the bounds of a group's features in order. A name holds
-            until the next one. Features without bounds have 0 to 1.
+    Features without bounds have 0 to 1.
 
     Raises:
-        UsageError: a text cannot be parsed, names no group, or has too many bounds.
+        UsageError: a range names no group, or a group has too many intervals.
     """
     bounds: dict[str, list[tuple[float, float]]] = {}
-    for text in texts:
-        name = None
-        for piece in spell_bounds(text).split(","):
-            before, colon, after = piece.partition(":")
-            name = before if colon else name
-            if name is None:
-                raise UsageError(f"{{--range}}={text}: no feature is named; write name:min..max")
-            bounds.setdefault(name, []).append(_bounds(after if colon else piece, text))
+    for name, interval in (pair for given in ranges for pair in given.intervals):
+        bounds.setdefault(name, []).append((interval.low, interval.high))
     for name, pairs in bounds.items():
         width = group_names.count(name)
         if width == 0:
@@ -190,13 +182,3 @@ def parse_ranges(
         minima.append(low)
         maxima.append(high)
     return tuple(minima), tuple(maxima)
-
-
-def _bounds(piece: str, text: str) -> tuple[float, float]:
-    try:
-        low, high = map(float, piece.split(".."))
-    except ValueError as error:
-        raise UsageError(f"{{--range}}={text}: {piece!r} is not of the form min..max") from error
-    if not (np.isfinite([low, high]).all() and low <= high):
-        raise UsageError(f"{{--range}}={text}: {piece!r} is no interval")
-    return low, high

@@ -85,7 +85,7 @@ def _mask(problem: Problem) -> Any:
         (lambda p: {"initial": [1, 2]}, "give one for each of F0, F1, F2, F3"),
         (lambda p: {"options": "restarts=5"}, "options: expected a table of values by name"),
         (lambda p: {"seed": 1.5}, "seed: expected an integer, not 1.5"),
-        (lambda p: {"ranges": {"F0": 1}}, r"ranges\['F0'\] is 1: give \(lowest, highest\)"),
+        (lambda p: {"ranges": {"F0": 1}}, r"ranges F0: 1 is not \(lowest, highest\)"),
         (lambda p: {"sharding": {"shard": 2}}, "unknown setting shard. Did you mean shards"),
     ],
 )

@@ -14,7 +14,8 @@ import mosesplug
 from mosesplug.cli.main import main
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
-from mosesplug.learning.bounds import describe_moves, parse_bounds
+from mosesplug.learning.bounds import describe_moves, make_bounds
+from mosesplug.settings.intervals import parse_bounds
 
 SPACE = FeatureSpace((("LM0", 1), ("TM0", 3)), ("WT_a:b",))
 INF = np.inf
@@ -35,7 +36,7 @@ INF = np.inf
     ],
 )
 def test_bounds(texts: list[str], low: list[float], high: list[float], is_open: list[int]) -> None:
-    bounds = parse_bounds(texts, SPACE)
+    bounds = make_bounds(parse_bounds(texts), SPACE)
     assert bounds is not None
     assert bounds.low.tolist() == low
     assert bounds.high.tolist() == high
@@ -65,26 +66,26 @@ def test_bounds(texts: list[str], low: list[float], high: list[float], is_open: 
     ],
 )
 def test_rejected_bounds(texts: list[str], why: str) -> None:
-    with pytest.raises(UsageError) as error:
-        parse_bounds(texts, SPACE)
+    with pytest.raises((UsageError, ValueError)) as error:
+        make_bounds(parse_bounds(texts), SPACE)
     assert why in str(error.value)
 
 
 @given(st.text(max_size=20))
 def test_any_text_is_bounds_or_rejected(text: str) -> None:
-    with contextlib.suppress(UsageError):
-        parse_bounds([f"LM0:{text}"], SPACE)
+    with contextlib.suppress(ValueError):
+        make_bounds(parse_bounds([f"LM0:{text}"]), SPACE)
 
 
 def test_a_fixed_weight_is_not_tuned() -> None:
     active = SPACE.select(["TM0"])
     with pytest.raises(UsageError, match="fixes the weight of TM0_2 at 1, but --active names it"):
-        parse_bounds(["TM0_2:=1"], SPACE, active)
-    assert parse_bounds(["LM0:=1"], SPACE, active) is not None
+        make_bounds(parse_bounds(["TM0_2:=1"]), SPACE, active)
+    assert make_bounds(parse_bounds(["LM0:=1"]), SPACE, active) is not None
 
 
 def test_moved_starting_weights_are_named() -> None:
-    bounds = parse_bounds(["TM0:0..1"], SPACE)
+    bounds = make_bounds(parse_bounds(["TM0:0..1"]), SPACE)
     assert bounds is not None
     start = np.array([3.0, -1.0, 0.5, 2.0, 0.0])
     assert describe_moves(bounds, start, SPACE.labels) == [

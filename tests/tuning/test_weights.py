@@ -7,7 +7,8 @@ import pytest
 
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
-from mosesplug.tuning.weights import Weights, average_weights, parse_ranges
+from mosesplug.settings.intervals import parse_start_ranges
+from mosesplug.tuning.weights import Weights, arrange_ranges, average_weights
 
 SPACE = FeatureSpace((("d", 1), ("tm", 2)), ("wt_a", "wt_b"))
 
@@ -56,11 +57,11 @@ def test_the_mean_of_weights_of_their_size_or_of_size_one() -> None:
 
 def test_ranges() -> None:
     names = ("d", "tm", "tm", "lm")
-    assert parse_ranges((), names) == ((0.0,) * 4, (1.0,) * 4)
-    together = parse_ranges(("tm:0..1,-1..1",), names)
-    assert together == parse_ranges(("tm:0..1", "tm:-1..1"), names)
+    assert arrange_ranges(parse_start_ranges(()), names) == ((0.0,) * 4, (1.0,) * 4)
+    together = arrange_ranges(parse_start_ranges(("tm:0..1,-1..1",)), names)
+    assert together == arrange_ranges(parse_start_ranges(("tm:0..1", "tm:-1..1")), names)
     assert together == ((0.0, 0.0, -1.0, 0.0), (1.0, 1.0, 1.0, 1.0))
-    minima, maxima = parse_ranges(("tm:-.5..2e1,lm:-3..-1",), names)
+    minima, maxima = arrange_ranges(parse_start_ranges(("tm:-.5..2e1,lm:-3..-1",)), names)
     assert np.array_equal(minima, [0, -0.5, 0, -3])
     assert np.array_equal(maxima, [1, 20, 1, -1])
 
@@ -78,5 +79,5 @@ def test_ranges() -> None:
     ],
 )
 def test_rejected_ranges(text: str, why: str) -> None:
-    with pytest.raises(UsageError, match=why):
-        parse_ranges((text,), ("d", "tm", "tm", "lm"))
+    with pytest.raises((UsageError, ValueError), match=why):
+        arrange_ranges(parse_start_ranges((text,)), ("d", "tm", "tm", "lm"))

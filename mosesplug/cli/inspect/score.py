@@ -12,7 +12,7 @@ from mosesplug.cli.shared.tables import print_record
 from mosesplug.errors import UsageError
 from mosesplug.results.scores.comparison import to_percent
 from mosesplug.results.scores.scoring import ScoreReport, Selection
-from mosesplug.settings.lists import hint_at_tables, parse_column_names, split_names
+from mosesplug.settings.lists import hint_at_tables
 from mosesplug.settings.scores import parse_score_sources
 
 
@@ -42,9 +42,9 @@ def score(options: ScoreCommand) -> None:
         options.metric,
         scores=None if not sources else {source.key: source.paths for source in sources},
         select=selection,
-        names=parse_column_names(settings.names),
+        names=settings.names,
         format=settings.format,
-        columns=split_names(settings.columns, "columns"),
+        columns=settings.columns,
         word_scores=settings.word_scores,
         transform=settings.transform,
         ids=options.ids,

@@ -31,9 +31,6 @@ from mosesplug.learning.lists.steps import (
 from mosesplug.learning.lists.transforming import Transform
 from mosesplug.settings.lists import (
     ListSettings,
-    parse_column_names,
-    parse_dense_names,
-    split_names,
 )
 from mosesplug.settings.programs import check_transform
 
@@ -76,15 +73,14 @@ def make_list_options(settings: ListSettings, dense: Sequence[str] | None = None
     ``dense`` are the dense features of lists that name every value, after renaming; those that
     steps add do not count. None: those of the settings, if they name some.
     """
-    names = parse_column_names(settings.names)
-    dense = parse_dense_names(settings.dense) if dense is None else dense
+    dense = settings.dense if dense is None else dense
     if dense is not None:
         made = settings.changes.names
         dense = [name for name in dense if name not in made]
     return ListOptions(
-        names=None if names is None else tuple(names),
+        names=settings.names,
         dense=None if dense is None else original_names(dense, settings.rename),
-        columns=split_names(settings.columns, "columns"),
+        columns=settings.columns,
         word_scores=settings.word_scores,
     )
 
@@ -193,15 +189,14 @@ def _apply_steps(blocks: Iterator[NBestList], steps: Sequence[ListStep]) -> Iter
 def describe_formats(files: Sequence[StrPath | NBestList], settings: ListSettings) -> Iterator[str]:
     """Yield which formats other than Moses' were found, once for each format."""
     known = set()
-    columns = split_names(settings.columns, "columns")
     for file in files:
         if settings.format == AUTO and not isinstance(file, NBestList):
-            list_format = find_format(file, AUTO, columns)
+            list_format = find_format(file, AUTO, settings.columns)
             if list_format.name != "moses" and list_format.name not in known:
                 known.add(list_format.name)
                 how = list_format.summary
                 if list_format.explain is not None and (lines := read_first_lines(file)):
-                    how = list_format.explain(lines, ListOptions(columns=columns)) or how
+                    how = list_format.explain(lines, ListOptions(columns=settings.columns)) or how
                 yield f"{fspath(file)}: format {list_format.name} ({how})"
 
 
@@ -209,8 +204,7 @@ def names_values(file: StrPath | NBestList, settings: ListSettings) -> bool:
     """Return whether the format of a list leaves open which features are dense."""
     if isinstance(file, NBestList):
         return False
-    columns = split_names(settings.columns, "columns")
-    return find_format(file, settings.format, columns).names_values
+    return find_format(file, settings.format, settings.columns).names_values
 
 
 @dataclass(frozen=True)
@@ -261,7 +255,7 @@ def find_dense_features(
     the files are counted.
     """
     if settings.dense is not None:
-        return parse_dense_names(settings.dense)
+        return settings.dense
     paths = [file for file in files if not isinstance(file, NBestList)]
     if not paths or not names_values(paths[0], settings):
         return None

@@ -7,7 +7,7 @@ attach scores, change the texts.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,7 +32,6 @@ from mosesplug.settings.expressions import (
     list_features,
 )
 from mosesplug.settings.features import AddedFeature, DerivedFeature
-from mosesplug.settings.lists import parse_renames
 from mosesplug.settings.scores import ScoreSource
 from mosesplug.templates.blocks import TemplateFeatures
 from mosesplug.templates.declaration import read_templates
@@ -132,10 +131,10 @@ class DropFeatures(_NameStep):
 
 
 class RenameFeatures(_NameStep):
-    """Renames dense features (whole groups) and sparse ones, as ``OLD=NEW`` texts say."""
+    """Renames dense features (whole groups) and sparse ones."""
 
-    def __init__(self, renames: Sequence[str], *, is_strict: bool = True) -> None:
-        self._new = parse_renames(renames)
+    def __init__(self, renames: Iterable[tuple[str, str]], *, is_strict: bool = True) -> None:
+        self._new = dict(renames)
         super().__init__(self._new, is_strict)
 
     def spell(self, name: str) -> str:
@@ -158,9 +157,9 @@ class RenameFeatures(_NameStep):
         )
 
 
-def original_names(names: Sequence[str], renames: Sequence[str]) -> tuple[str, ...]:
+def original_names(names: Sequence[str], renames: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """Return the names that features have in the files."""
-    old = {new: old for old, new in parse_renames(renames).items()}
+    old = {new: old for old, new in renames}
     return tuple(old.get(name, name) for name in names)
 
 

@@ -135,7 +135,7 @@ def test_renaming_back_is_the_identity(
     others = data.draw(st.permutations([f"new{n}" for n in range(len(names))]))
     renames = tuple(f"{old}={new}" for old, new in zip(names, others, strict=True))
     settings = ListSettings(format="cdec", rename=renames)
-    assert parse_renames(renames) == dict(zip(names, others, strict=True))
+    assert parse_renames(renames) == tuple(zip(names, others, strict=True))
     block = read(str(path), settings, tuple(others[:3]))
     plain = read(str(path), ListSettings(format="cdec"), tuple(names[:3]))
     assert block.groups == tuple((name, 1) for name in others[:3])
