@@ -108,9 +108,10 @@ class LearningData:
         """
         space = self.space
         for option, name in selection.find_unmatched(space):
+            known = dict.fromkeys([*space.group_names, *space.names])
             raise UsageError(
                 f"{OptionName(option)}: unknown feature {name}; known: "
-                f"{', '.join(space.names[:30])}{suggest(name, dict.fromkeys([*space.group_names, *space.names]))}"
+                f"{', '.join(space.names[:30])}{suggest(name, known)}"
             )
         mask = selection.select(self.problem.tuning_set, tunes_sparse=tunes_sparse)
         minima, maxima = self.start.minima, self.start.maxima
