@@ -350,6 +350,16 @@ def explain_unfit_value(value: str) -> str | None:
     return None
 
 
+def add_features(ini: MosesIni, lines: str) -> bytes:
+    """Return a configuration with more feature functions, whole lines of ``[feature]``."""
+    content = list(ini.lines)
+    if "feature" in ini.sections:
+        _add_behind(content, ini.sections["feature"] - 1, encode(lines), b"\n")
+    else:
+        _add_section(content, "feature", encode(lines), b"\n")
+    return b"".join(content)
+
+
 def _replace_section(
     lines: list[bytes], ini: MosesIni, name: str, values: Sequence[str], end: bytes
 ) -> None:

@@ -293,6 +293,19 @@ class DecodingSettings:
             "script, or bpe to join subwords at @@.",
         ),
     ] = None
+    templates: Annotated[
+        Path | None,
+        Opt(
+            "Templates of sparse features for the decoder to compute",
+            "Decoder",
+            exists="file",
+            excludes=("decode-command",),
+            stored_name="templates",
+            details="A TOML file that declares features of aligned words, phrase pairs, inserted "
+            "and deleted words, n-grams and others. They are added to the moses.ini as feature "
+            "functions. The reference of templates describes it.",
+        ),
+    ] = None
     config_weights_first: Annotated[
         bool,
         Opt(

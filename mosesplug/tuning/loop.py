@@ -36,6 +36,7 @@ from mosesplug.tuning.online.run import open_online_run
 from mosesplug.tuning.resume import check_earlier_run
 from mosesplug.tuning.setup import check_outputs, prepare_run
 from mosesplug.tuning.stopping import find_reason_to_stop
+from mosesplug.tuning.templates import add_templates, check_templates
 from mosesplug.tuning.warming import compile_while_decoding
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import read_result
@@ -62,8 +63,10 @@ def tune(configuration: Configuration, watch: Watcher = ignore_event) -> Result:
     workspace = Workspace(configuration.working_directory, configuration.decoding.nbest)
     check_forest(configuration)
     check_outputs(configuration, workspace)
+    check_templates(configuration)
     with workspace.lock():
         earlier = check_earlier_run(configuration, workspace, watch)
+        configuration = add_templates(configuration)
         with prepare_run(configuration, workspace, earlier, watch) as context:
             return finish_run(context)
 

@@ -33,6 +33,7 @@ from mosesplug.tuning.repeats.files import PLAN, run_directory, share_filtered
 from mosesplug.tuning.repeats.result import SeveralResult, conclude_several
 from mosesplug.tuning.repeats.scores import FinishedRun, read_finished_run
 from mosesplug.tuning.setup import check_outputs
+from mosesplug.tuning.templates import add_templates, check_templates
 from mosesplug.tuning.workdir.workspace import Workspace
 
 
@@ -95,12 +96,14 @@ def tune_several(
     choice = _check_choice(configuration, count, choice)
     workspace = Workspace(configuration.working_directory, configuration.decoding.nbest)
     check_outputs(configuration, workspace)
+    check_templates(configuration)
     with workspace.lock():
         path = workspace.directory / PLAN
         for left in workspace.directory.glob(f".{path.name}.*"):  # of a process that was killed
             left.unlink()
         plan, anew = _make_plan(configuration, workspace, path, count, watch)
         workspace.reject_links(replacing=anew)
+        configuration = add_templates(configuration)
         runs = []
         for number in range(1, count + 1):
             directory, seed = run_directory(workspace.directory, number), plan.seed + number - 1

@@ -1,0 +1,75 @@
+"""Write templates as feature functions of a moses.ini."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mosesplug.errors import UsageError
+from mosesplug.options import list_options
+from mosesplug.templates.declaration import Templates
+from mosesplug.templates.functions import (
+    PhrasePairFeature,
+    TargetBigramFeature,
+    TargetNgramFeature,
+    Template,
+    WordTranslationFeature,
+)
+
+__all__ = ["format_ini_functions"]
+
+
+def format_ini_functions(templates: Templates, folder: str) -> tuple[str, Mapping[str, bytes]]:
+    """Return the lines of ``[feature]`` that declare templates, and the vocabularies they name.
+
+    Args:
+        folder: where the vocabularies will be.
+
+    Returns:
+        The lines, and the content of each file by its name in the folder.
+
+    Raises:
+        UsageError: decoders cannot compute a template.
+    """
+    lines: list[str] = []
+    files: dict[str, bytes] = {}
+    for template in templates.templates:
+        _check(template, templates.path)
+        cls: type = type(template)
+        words = [cls.__name__, f"name={template.name}"]
+        for option in list_options(cls):
+            value = getattr(template, option.path[0])
+            if isinstance(value, frozenset):
+                name = f"{template.name}.{option.name}"
+                text = "".join(f"{word}\n" for word in sorted(value))
+                files[name] = text.encode("utf-8", "surrogateescape")
+                words.append(f"{option.name}={folder}/{name}")
+            elif option.kind == "flag":
+                words.append(f"{option.name}={int(value)}")
+            elif value is not None and value != option.default:
+                words.append(f"{option.name}={value}")
+        if isinstance(template, PhrasePairFeature):
+            words.append(f"unrestricted={int(template.words is None)}")
+        if isinstance(template, TargetBigramFeature) and template.words is None:
+            words.append("path=*")
+        if isinstance(template, TargetNgramFeature):
+            words = [word for word in words if not word.startswith("n=")]
+            words.append(f"n={template.n}")
+        lines.append(f"{' '.join(words)}\n")
+    return "".join(lines), files
+
+
+def _check(template: Template, path: str) -> None:
+    """Check that a decoder can compute a template."""
+    if not isinstance(template, WordTranslationFeature):
+        return
+    place = f"{path}: [{template.name}]"
+    if template.target_context:
+        raise UsageError(
+            f"{place} target-context: no decoder computes features of earlier target words. Learn "
+            "them from n-best lists (mosesplug optimize, rerank)"
+        )
+    if (template.source_words is None) != (template.target_words is None):
+        raise UsageError(
+            f"{place}: decoders restrict the words of both sides or of none. Give source-path and "
+            "target-path"
+        )
