@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from formats.moses.ini import add_features, explain_unfit_value, read_moses_ini
+from formats.moses.ini import (
+    add_features,
+    explain_unfit_value,
+    parse_moses_ini,
+    read_moses_ini,
+    with_absolute_paths,
+)
 from formats.text import write_atomic
 from mosesplug.errors import UsageError
 from mosesplug.settings.configuration import Configuration
@@ -60,8 +66,8 @@ def _extend(configuration: Configuration, path: Path) -> tuple[bytes, dict[str, 
     folder = configuration.working_directory / FOLDER
     if why := explain_unfit_value(f"{folder}/"):
         raise UsageError(
-            f"{{--templates}}: moses.ini would name files in {folder}, and there {why}. Use another "
-            "{--working-dir}"
+            f"{{--templates}}: moses.ini would name files in {folder}, and there {why}. Use "
+            "another {--working-dir}"
         )
     lines, files = format_ini_functions(templates, str(folder))
     ini = read_moses_ini(configuration.config)
@@ -72,4 +78,6 @@ def _extend(configuration: Configuration, path: Path) -> tuple[bytes, dict[str, 
                 f"{path}: [{template.name}]: {configuration.config} has a feature of this name. "
                 "Leave one of the two out, or choose another name"
             )
-    return add_features(ini, lines), dict(files)
+    # The file lies in another folder, from which relative names of models would count.
+    located = parse_moses_ini(with_absolute_paths(ini), ini.path)
+    return add_features(located, lines), dict(files)

@@ -92,6 +92,7 @@ def phrase_tables(corpus: Sequence[Sentence], wanted: set[str]) -> tuple[list[st
     tarvian, english = Counter[str](), Counter[str]()
     weights: dict[Pair, tuple[float, float]] = {}
     turns: dict[Pair, list[int]] = defaultdict(lambda: [0] * 6)
+    alignments: dict[Pair, Counter[str]] = defaultdict(Counter)
     for sentence in corpus:
         for i, j, k, end in phrase_spans(sentence):
             left, right = sentence.tarvian[i : j + 1], sentence.english[k : end + 1]
@@ -104,6 +105,8 @@ def phrase_tables(corpus: Sequence[Sentence], wanted: set[str]) -> tuple[list[st
             backward, forward = orientations(sentence, (i, j, k, end))
             turns[pair][backward] += 1
             turns[pair][3 + forward] += 1
+            points = [(s - i, e - k) for s, e in sentence.links if i <= s <= j]
+            alignments[pair][" ".join(f"{s}-{e}" for s, e in points)] += 1
             linked = {
                 (sentence.tarvian[s], sentence.english[e]) for s, e in sentence.links if i <= s <= j
             }
@@ -119,7 +122,9 @@ def phrase_tables(corpus: Sequence[Sentence], wanted: set[str]) -> tuple[list[st
         scores = (count / english[pair[1]], lexical, count / tarvian[pair[0]], mirrored_lexical)
         turned = [(turn + 0.5) / (count + 1.5) for turn in turns[pair]]
         head = f"{pair[0]} ||| {pair[1]} |||"
-        table.append(f"{head} {' '.join(f'{score:.4g}' for score in scores)}\n")
+        written = " ".join(f"{score:.4g}" for score in scores)
+        ((alignment, _),) = alignments[pair].most_common(1)
+        table.append(f"{head} {written} ||| {alignment}\n")
         reordering.append(f"{head} {' '.join(f'{turn:.4g}' for turn in turned)}\n")
     return table, reordering
 

@@ -31,6 +31,8 @@ from mosesplug.extras.phrase_decoder.phrase_table import (
     read_reordering,
     source_phrases,
 )
+from mosesplug.templates.derivation import PhrasePair as AlignedPair
+from mosesplug.templates.reading import split_words
 
 DEFAULT_TABLE_LIMIT = 20
 
@@ -52,6 +54,8 @@ class Model:
             depend on the context (``order - 1`` words or more), otherwise -1.
         values: float64 ``[n_pairs, n_values]``; feature values that depend only on the pair.
         score: float64 ``[n_pairs]``; their weighted sum.
+        alignments: the aligned positions of each pair.
+        sparse: the values of sparse features of each pair, by name.
         estimate: float64 ``[n_pairs]``; ``score`` plus that of the first words without context.
         reordering: float64 ``[n_pairs, 6]``; backward (monotone, swap, discontinuous), then
             forward; 0 if the table does not contain the pair.
@@ -70,6 +74,8 @@ class Model:
     end_state: Ints32
     values: Floats
     score: Floats
+    sparse: Sequence[Mapping[str, float]]
+    alignments: Sequence[tuple[tuple[int, int], ...]]
     estimate: Floats
     reordering: Floats
     turn_score: Floats
@@ -97,16 +103,28 @@ class Tables:
     language_model: LanguageModel
 
 
-def read_tables(features: ModelFeatures, wanted: set[bytes] | None) -> Tables:
+def read_tables(
+    features: ModelFeatures, wanted: set[bytes] | None, *, with_alignment: bool = False
+) -> Tables:
     """Read the files of a model.
 
     Args:
         features: the model of the configuration; its weights are ignored.
         wanted: the source phrases of the input, None for all. With source phrases, reordering
             scores are read when they are first used; with None, at once.
+        with_alignment: whether word alignments are read even if no feature needs them.
     """
     table = _feature(features, "PhraseDictionaryMemory")
-    pairs = read_phrase_table(find_file(features, table), len(table.columns), wanted)
+    path = find_file(features, table)
+    needing = [each.name for each in features.templates if "alignment" in each.needs]
+    pairs = read_phrase_table(
+        path, len(table.columns), wanted, with_alignment=with_alignment or bool(needing)
+    )
+    if needing and pairs and not any(pair.alignment for pair in pairs):
+        raise DataError(
+            f"{path} has no word alignments, which {' and '.join(needing)} needs. Use a phrase "
+            "table with them, or leave the feature out"
+        )
     rows: dict[bytes, list[int]] = {}
     for row, pair in enumerate(pairs):
         rows.setdefault(pair.source, []).append(row)
@@ -130,13 +148,15 @@ def load_model(
     *,
     longest_phrase: int = 20,
     table_limit: int | None = None,
+    with_alignment: bool = False,
 ) -> Model:
     """Read the parts of a model's files that the sentences need, and build the model.
 
     Args:
         sentences, longest_phrase, table_limit: see ``build_model``.
     """
-    tables = read_tables(features, source_phrases(sentences, longest_phrase))
+    wanted = source_phrases(sentences, longest_phrase)
+    tables = read_tables(features, wanted, with_alignment=with_alignment)
     return build_model(
         tables, features, sentences, longest_phrase=longest_phrase, table_limit=table_limit
     )
@@ -167,14 +187,18 @@ def build_model(
     words = dict.fromkeys(word for sentence in sentences for word in sentence)
     n_known = len(pairs)
     nothing = (0.0,) * len(table.columns)
-    pairs += [PhrasePair(word, word, nothing) for word in words if word not in tables.rows]
+    aligned = ((0, 0),)
+    pairs += [PhrasePair(word, word, nothing, aligned) for word in words if word not in tables.rows]
     language_model = tables.language_model
 
     surface, target_words, target_offsets = _surface(pairs)
     lm_words = language_model.words(surface)[target_words]
     total, inner, states = language_model.phrase_scores(lm_words, target_offsets)
     values = _values(features, pairs, n_known, np.diff(target_offsets), inner)
+    sparse = [_count_sparse(features, pair) for pair in pairs] if features.templates else ()
     score = values @ features.weights
+    if sparse:
+        score += np.array([weigh_sparse(features, counts) for counts in sparse])
     estimate = score + (total - inner) * float(features.weights_of("KENLM")[0])
     if table_limit is None:
         table_limit = int(table.arguments.get("table-limit", DEFAULT_TABLE_LIMIT))
@@ -193,11 +217,28 @@ def build_model(
         end_state=np.where(np.diff(target_offsets) >= n_first, states, -1).astype(np.int32),
         values=values,
         score=score,
+        sparse=sparse,
+        alignments=[pair.alignment for pair in pairs],
         estimate=estimate,
         reordering=reordering,
         turn_score=reordering * features.weights_of("LexicalReordering", N_REORDERING),
         forward_class=forward_class,
     )
+
+
+def _count_sparse(features: ModelFeatures, pair: PhrasePair) -> Mapping[str, float]:
+    """Return the values of the sparse features of a pair."""
+    words = AlignedPair(split_words(pair.source), split_words(pair.target), pair.alignment)
+    counts: dict[str, float] = {}
+    for template in features.templates:
+        counts.update(template.count_pair(words))
+    return counts
+
+
+def weigh_sparse(features: ModelFeatures, counts: Mapping[str, float]) -> float:
+    """Return the weighted sum of sparse features."""
+    weights = features.sparse_weights
+    return sum(weights.get(name, 0.0) * value for name, value in counts.items())
 
 
 def _feature(features: ModelFeatures, kind: str) -> Feature:

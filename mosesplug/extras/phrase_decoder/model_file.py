@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,8 @@ from formats.weights.files import parse_weight_overwrite
 from mosesplug.arrays import Floats
 from mosesplug.errors import DataError, UsageError
 from mosesplug.extras.phrase_decoder.settings import TRUE_WORDS
+from mosesplug.templates.declaration import FUNCTIONS, read_ini_function
+from mosesplug.templates.functions import PhraseTemplate
 
 _Fault = Callable[..., FormatError]
 
@@ -88,11 +90,15 @@ class ModelFeatures:
         features: the feature functions, at most one of each kind.
         weights: float64 ``[number of values]``.
         path: the path of the configuration.
+        templates: the sparse feature functions, each of one phrase pair.
+        sparse_weights: the weights of their features, by name; missing ones are 0.
     """
 
     features: tuple[Feature, ...]
     weights: Floats
     path: str
+    templates: tuple[PhraseTemplate, ...] = ()
+    sparse_weights: Mapping[str, float] = field(default_factory=dict)
 
     def of_kind(self, kind: str) -> Feature | None:
         """Return the feature of that kind, if the model has one."""
@@ -110,15 +116,24 @@ class ModelFeatures:
         return tuple(sorted(self.features, key=lambda feature: not feature.is_stateful))
 
 
-def read_features(ini: MosesIni, overwrite: str = "") -> ModelFeatures:
+def read_features(
+    ini: MosesIni, overwrite: str = "", sparse_weights: Mapping[str, float] | None = None
+) -> ModelFeatures:
     """Return the model of a configuration, with ``-weight-overwrite`` applied.
+
+    Args:
+        sparse_weights: of ``-weight-file``.
 
     Raises:
         FormatError: an unsupported feature, an unknown argument, or a missing or surplus weight.
     """
     features: list[Feature] = []
+    templates: list[PhraseTemplate] = []
     start = 0
     for line in ini.features:
+        if line.kind in FUNCTIONS:
+            templates.append(_read_template(ini.path, line))
+            continue
         if any(other.kind == line.kind for other in features):
             raise FormatError(
                 f"the bundled decoder supports only one {line.kind}", path=ini.path, line=line.line
@@ -129,7 +144,30 @@ def read_features(ini: MosesIni, overwrite: str = "") -> ModelFeatures:
         if not any(feature.kind == kind for feature in features):
             raise FormatError(f"[feature] has no {kind}", path=ini.path)
     weights = _overwritten(features, ini.weights, overwrite)
-    return ModelFeatures(tuple(features), _weight_vector(ini.path, features, weights), ini.path)
+    return ModelFeatures(
+        tuple(features),
+        _weight_vector(ini.path, features, weights),
+        ini.path,
+        tuple(templates),
+        sparse_weights or {},
+    )
+
+
+def _read_template(path: str, line: FeatureLine) -> PhraseTemplate:
+    """Return the template of a sparse feature function."""
+    words = [line.kind, f"name={line.name}", *(f"{k}={v}" for k, v in line.arguments.items())]
+    try:
+        template = read_ini_function(" ".join(words), Path())
+    except UsageError as error:
+        raise FormatError(str(error), path=path, line=line.line) from error
+    if not isinstance(template, PhraseTemplate) or template.scope != "phrase":
+        raise FormatError(
+            f"the bundled decoder computes features of one phrase pair only, not {line.name}",
+            path=path,
+            line=line.line,
+            remedy="Leave out contexts and n-grams, or use Moses",
+        )
+    return template
 
 
 def _feature(path: str, line: FeatureLine, start: int) -> Feature:
@@ -141,7 +179,8 @@ def _feature(path: str, line: FeatureLine, start: int) -> Feature:
     kind = _KINDS.get(line.kind)
     if kind is None:
         raise fault(
-            f"the bundled decoder does not support {line.kind}", f"It supports {', '.join(_KINDS)}"
+            f"the bundled decoder does not support {line.kind}",
+            f"It supports {', '.join([*_KINDS, *FUNCTIONS])}",
         )
     arguments = dict(line.arguments)
     width = _width(arguments.pop("num-features", None), kind, fault)
@@ -257,6 +296,7 @@ def show_weights(features: ModelFeatures) -> bytes:
             for column, tuneable in zip(feature.columns, feature.tuneable, strict=True)
         ]
         lines.append(f"{feature.name}= {' '.join(words)}\n")
+    lines += [f"{template.name}=\n" for template in features.templates]
     return "".join(lines).encode()
 
 

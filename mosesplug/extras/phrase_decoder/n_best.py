@@ -9,7 +9,7 @@ translations at the end, and may give up before it has n.)
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from itertools import islice
@@ -17,6 +17,7 @@ from itertools import islice
 import numpy as np
 
 from mosesplug.arrays import Floats
+from mosesplug.extras.phrase_decoder.model import weigh_sparse
 from mosesplug.extras.phrase_decoder.search_graph import PhraseGraph
 
 
@@ -27,12 +28,14 @@ class PhraseDerivation:
     Attributes:
         values: float64 ``[n_values]``; its features.
         edges: edges of the search graph, in the order of the translation.
+        sparse: values of sparse features, by name.
     """
 
     words: list[bytes]
     values: Floats
     score: float
     edges: list[int]
+    sparse: Mapping[str, float]
 
 
 def find_best_derivations(
@@ -54,8 +57,12 @@ def find_best_derivations(
     derivations = []
     for path, values in zip(paths, _values(graph, paths), strict=True):
         words = [word for pair in graph.pair[path].tolist() for word in targets[pair]]
-        score = float(values @ model.features.weights)
-        derivations.append(PhraseDerivation(words, values, score, path))
+        sparse: dict[str, float] = {}
+        for pair in graph.pair[path].tolist() if model.sparse else ():
+            for name, value in model.sparse[pair].items():
+                sparse[name] = sparse.get(name, 0.0) + value
+        score = float(values @ model.features.weights) + weigh_sparse(model.features, sparse)
+        derivations.append(PhraseDerivation(words, values, score, path, sparse))
     return derivations
 
 

@@ -24,11 +24,16 @@ ReorderingTable = dict[tuple[bytes, bytes], tuple[float, ...]]
 
 @dataclass(frozen=True)
 class PhrasePair:
-    """A line of the phrase table; scores are natural logarithms, at least -100."""
+    """A line of the phrase table; scores are natural logarithms, at least -100.
+
+    Attributes:
+        alignment: (source position, target position) of aligned words, if they were asked for.
+    """
 
     source: bytes
     target: bytes
     scores: tuple[float, ...]
+    alignment: tuple[tuple[int, int], ...] = ()
 
 
 def source_phrases(sentences: Iterable[Sequence[bytes]], longest: int) -> set[bytes]:
@@ -42,26 +47,31 @@ def source_phrases(sentences: Iterable[Sequence[bytes]], longest: int) -> set[by
 
 
 def read_phrase_table(
-    path: str | PathLike[str], n_scores: int, wanted: set[bytes] | None
+    path: str | PathLike[str],
+    n_scores: int,
+    wanted: set[bytes] | None,
+    *,
+    with_alignment: bool = False,
 ) -> list[PhrasePair]:
     """Read ``source ||| target ||| score score ... [||| alignment ||| counts ...]``.
 
     Args:
         wanted: source phrases to keep, None for all.
+        with_alignment: whether the alignment is read; a line without it has none.
 
     Returns:
         The pairs in file order.
 
     Raises:
         FormatError: a line has too few fields; or a kept line has another number of scores, a
-            negative or non-numeric score, or an empty target.
+            negative or non-numeric score, an empty target, or an alignment outside its phrases.
     """
     path = fspath(path)
     pairs = []
     for number, source, rest in _lines(path, 2):
         if wanted is not None and source not in wanted:
             continue
-        target, scores = rest.split(SEPARATOR, 2)[:2]
+        target, scores, *more = rest.split(SEPARATOR, 3)
         words = target.split()
         if not words:
             raise FormatError(
@@ -70,8 +80,32 @@ def read_phrase_table(
                 line=number,
                 remedy="Remove the line: the bundled decoder does not delete words",
             )
-        pairs.append(PhrasePair(source, b" ".join(words), _logs(path, number, scores, n_scores)))
+        alignment: tuple[tuple[int, int], ...] = ()
+        if with_alignment and more:
+            alignment = _points(path, number, more[0], source.count(b" ") + 1, len(words))
+        logs = _logs(path, number, scores, n_scores)
+        pairs.append(PhrasePair(source, b" ".join(words), logs, alignment))
     return pairs
+
+
+def _points(
+    path: str, line: int, field: bytes, n_source: int, n_target: int
+) -> tuple[tuple[int, int], ...]:
+    """Return the aligned positions of one line, ascending."""
+    points: set[tuple[int, int]] = set()
+    for word in field.split():
+        source, dash, target = word.partition(b"-")
+        is_right = dash and source.isdigit() and target.isdigit()
+        if not (is_right and int(source) < n_source and int(target) < n_target):
+            raise FormatError(
+                f"{word.decode(errors='replace')} is no alignment point of a phrase pair of "
+                f"{n_source} and {n_target} words",
+                path=path,
+                line=line,
+                remedy="Expected positions from 0, such as 0-0 1-2",
+            )
+        points.add((int(source), int(target)))
+    return tuple(sorted(points))
 
 
 def read_reordering(

@@ -73,8 +73,9 @@ def _run(arguments: list[str]) -> None:
         raise UsageError("give one -config FILE")
     ini = read_moses_ini(options["config"][0])
     wanted = read_settings(options, ini)
-    features = read_features(ini, wanted.weight_overwrite)
-    _check_sparse_weights(wanted.weight_file)
+    sparse_weights = {} if wanted.weight_file is None else read_sparse(wanted.weight_file)
+    features = read_features(ini, wanted.weight_overwrite, sparse_weights)
+    _check_sparse_weights(features, wanted)
     if wanted.show_weights:
         sys.stdout.buffer.write(show_weights(features))
     elif wanted.server:
@@ -109,15 +110,24 @@ def _help() -> str:
     return INTRODUCTION + "".join(lines)
 
 
-def _check_sparse_weights(path: str | None) -> None:
-    """Warn that sparse weights have no effect; a malformed file is an error."""
-    if path is None:
-        return
-    count = sum(value != 0.0 for value in read_sparse(path).values())
-    if count:
+def _check_sparse_weights(features: ModelFeatures, wanted: Settings) -> None:
+    """Warn of sparse weights without effect; reject search graphs that would lack features."""
+    makers = {template.name for template in features.templates}
+    unused = [
+        name
+        for name, value in features.sparse_weights.items()
+        if value and name.partition("_")[0] not in makers
+    ]
+    if unused:
         print(
-            f"{PROGRAM}: {path}: {count} weights ignored: this decoder has no sparse features",
+            f"{PROGRAM}: {wanted.weight_file}: {len(unused)} weights ignored: [feature] has no "
+            f"function of {unused[0]}",
             file=sys.stderr,
+        )
+    if makers and wanted.hypergraph_directory is not None:
+        raise UsageError(
+            "search graphs of the bundled decoder have no sparse features: leave out "
+            f"-output-search-graph-hypergraph, or {' and '.join(sorted(makers))} in [feature]"
         )
 
 
@@ -131,6 +141,7 @@ def _decode(features: ModelFeatures, wanted: Settings) -> None:
         sentences,
         longest_phrase=wanted.max_phrase_length,
         table_limit=wanted.table_limit,
+        with_alignment=wanted.n_best_alignment,
     )
     _report_done(wanted, f"{len(sentences)} sentences, {len(model.score)} phrase pairs", started)
     if wanted.hypergraph_directory is not None:

@@ -15,7 +15,7 @@ from xmlrpc.server import SimpleXMLRPCRequestHandler, SimpleXMLRPCServer
 from formats.errors import FormatError
 from formats.moses.ini import MosesIni
 from formats.nbest.entry import NBestEntry, format_entry
-from formats.weights.files import parse_weight_overwrite
+from formats.weights.files import parse_weight_overwrite, read_sparse
 from mosesplug.errors import DataError, MosesplugError
 from mosesplug.extras.phrase_decoder.model import build_model, read_tables
 from mosesplug.extras.phrase_decoder.model_file import read_features
@@ -40,7 +40,9 @@ class TranslationService:
         """Read the model."""
         self._ini = ini
         self._settings = settings
-        self._features = read_features(ini, settings.weight_overwrite)
+        path = settings.weight_file
+        self._sparse_weights = {} if path is None else read_sparse(path)
+        self._features = read_features(ini, settings.weight_overwrite, self._sparse_weights)
         self._changes = {
             name: " ".join("x" if value is None else repr(value) for value in values)
             for name, values in parse_weight_overwrite(settings.weight_overwrite).items()
@@ -102,7 +104,7 @@ class TranslationService:
                 raise DataError(f"weights must be tab-separated Name=v v v, not {group!r}")
             changes[name] = values
         overwrite = " ".join(f"{name}= {values}" for name, values in changes.items())
-        self._features = read_features(self._ini, overwrite)
+        self._features = read_features(self._ini, overwrite, self._sparse_weights)
         self._changes = changes
 
 
@@ -150,8 +152,10 @@ def _hypothesis(entry: NBestEntry, *, breakdown: bool) -> dict[str, Any]:
     item: dict[str, Any] = {"hyp": _text(entry.text.split()), "totalScore": entry.score}
     if breakdown:
         item["fvals"] = format_entry(entry).split(b"|||")[2].decode().rstrip()
-        # The second element holds sparse features; this decoder has none.
-        item["scores"] = {name: [list(values), {}] for name, values in entry.dense}
+        scores: dict[str, Any] = {name: [list(values), {}] for name, values in entry.dense}
+        for name, value in entry.sparse:
+            scores.setdefault(name.partition("_")[0], [[], {}])[1][name] = value
+        item["scores"] = scores
     return item
 
 

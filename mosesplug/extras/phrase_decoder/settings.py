@@ -42,10 +42,12 @@ OPTIONS: Mapping[str, DecoderOption] = {
     "n-best-list": DecoderOption(
         2, 3, "FILE N [distinct]: write N-best lists to FILE, - for stdout"
     ),
+    "include-segmentation-in-n-best": DecoderOption(0, 1, "add the phrases of each hypothesis"),
+    "print-alignment-info-in-n-best": DecoderOption(0, 1, "add its word alignment"),
     "weight-overwrite": DecoderOption(
         1, 1, "'Name= v v Name= v': weights that replace those in moses.ini"
     ),
-    "weight-file": DecoderOption(1, 1, "sparse weights; this decoder has no sparse features"),
+    "weight-file": DecoderOption(1, 1, "file of sparse weights, a name and a value a line"),
     "output-search-graph-hypergraph": DecoderOption(
         1, 3, "true [txt|gz [DIR]]: write a search graph per sentence to DIR"
     ),
@@ -87,6 +89,8 @@ class Settings:
     n_best_file: str | None
     n_best_size: int
     n_best_distinct: bool
+    n_best_segmentation: bool
+    n_best_alignment: bool
     weight_overwrite: str
     weight_file: str | None
     hypergraph_directory: str | None
@@ -164,6 +168,8 @@ def read_settings(given: Mapping[str, Sequence[str]], ini: MosesIni) -> Settings
         n_best_file=n_best[0] if n_best else None,
         n_best_size=_convert("n-best-list", n_best[1], int, 1) if n_best else 0,
         n_best_distinct=len(n_best) == 3,
+        n_best_segmentation=reader.switch("include-segmentation-in-n-best"),
+        n_best_alignment=reader.switch("print-alignment-info-in-n-best"),
         weight_overwrite=reader.text("weight-overwrite", None) or "",
         weight_file=reader.text("weight-file", None),
         hypergraph_directory=directory,

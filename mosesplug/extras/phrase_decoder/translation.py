@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from formats.nbest.entry import NBestEntry, format_entry
 from mosesplug.errors import DataError
@@ -52,7 +52,14 @@ def translate(
     entries = derivations if settings.n_best_size else []
     return Translation(
         best=b"".join(word + b" " for word in derivations[0].words) + b"\n",
-        n_best=b"".join(format_entry(make_entry(model, sentence_id, entry)) for entry in entries),
+        n_best=b"".join(
+            format_entry(
+                replace(
+                    make_entry(model, sentence_id, entry), extra=_describe(graph, entry, settings)
+                )
+            )
+            for entry in entries
+        ),
     )
 
 
@@ -69,6 +76,26 @@ def list_derivations(graph: PhraseGraph, settings: Settings) -> list[PhraseDeriv
     )
 
 
+def _describe(graph: PhraseGraph, derivation: PhraseDerivation, settings: Settings) -> bytes:
+    """Return the segmentation and the alignment behind the score, if they are requested."""
+    spans: list[str] = []
+    points: list[str] = []
+    begin = 0
+    for edge in derivation.edges:
+        pair, start, end = int(graph.pair[edge]), int(graph.start[edge]), int(graph.end[edge])
+        stop = begin + len(graph.model.target(pair))
+        spans.append(f"{_span(start, end)}={_span(begin, stop - 1)}")
+        points += [f"{start + i}-{begin + j}" for i, j in graph.model.alignments[pair]]
+        begin = stop
+    fields = [f" {' '.join(spans)}"] if settings.n_best_segmentation else []
+    fields += [f" {' '.join(points)}"] if settings.n_best_alignment else []
+    return " |||".join(fields).encode()
+
+
+def _span(first: int, last: int) -> str:
+    return f"{first}-{last}" if last > first else f"{first}"
+
+
 def make_entry(model: Model, sentence_id: int, derivation: PhraseDerivation) -> NBestEntry:
     """Return a line of the n-best list: tuneable features in Moses' order."""
     dense = []
@@ -82,4 +109,5 @@ def make_entry(model: Model, sentence_id: int, derivation: PhraseDerivation) -> 
         if values:
             dense.append((feature.name, values))
     text = b" ".join(derivation.words)
-    return NBestEntry(sentence_id, text, tuple(dense), score=derivation.score)
+    sparse = tuple(derivation.sparse.items())
+    return NBestEntry(sentence_id, text, tuple(dense), sparse, derivation.score)
