@@ -77,6 +77,7 @@ def announce_features(decoder: MosesCommands, task: DecodingTask) -> ShowWeights
         answer = path.with_name("features.list.new")
         with explain_lost_models(task.config, files.directory):
             _show_weights(decoder, command, answer, task)
+        # Renamed when complete: half of an answer is never read.
         answer.replace(path)
         caches.remember(path, made_from)
     try:

@@ -105,11 +105,13 @@ def cross_validate(
     folds = []
     totals: Statistics | None = None
     for number, own in enumerate(split_folds(data.sentences, count, seed), start=1):
+        # Of its own for each fold: what one fold draws changes no other.
         rng = np.random.default_rng([seed, _FOLDS, number])
         others = data.take_sentences(np.setdiff1d(data.sentences, own))
         solution = learn(others, rng, no_progress)
         left_out = data.rescore(data.take_sentences(own), solution.length_exponent)
         statistics = left_out.candidates.first_best(solution.weights)
+        # Statistics are summed, since a corpus score is no mean of scores of its parts.
         totals = statistics if totals is None else totals + statistics
         score = float(left_out.metric.score(statistics))
         folds.append(Fold(len(own), solution.score, score, np.sort(own), solution))

@@ -164,6 +164,7 @@ def merge_samples(nbest: Path, samples: Path, finished: FinishedProcess) -> None
         open_text(samples) as second,
     ):
         try:
+            # The merge is stable: a sentence's samples come after its list.
             target.writelines(heapq.merge(_whole_lines(first), _whole_lines(second), key=_sentence))
         except ValueError as error:
             problem = f"the decoder wrote a list without sentence numbers ({error})"

@@ -121,6 +121,7 @@ def load_lists(
     ) as stored:
         prepared = stored.prepared_references
         if watched and isinstance(prepared, InterpolatedReferences):
+            # The signature is that of the objective, without the metrics that are only reported.
             prepared = prepared.parts[0]
         lists, watched_metrics = split_statistics(stored.store.tuning_set(), metric, watched)
         notes = note_text_signs(stored.store, stored.references, prepared.signature)
@@ -165,6 +166,7 @@ def store_lists(
             )
             hypotheses += report.hypotheses
             loaded(number)
+        # Only when all lists are read, all ids are known.
         check_reference_count(ids, lines, name)
         yield StoredLists(store, lines, prepared, hypotheses, ids.names)
 

@@ -116,6 +116,7 @@ class BlockedLists:
             added: what is added to the scores, such as costs.
         """
         n_dense = self.dense.shape[1]
+        # Copies, so that kernels are compiled for one kind of array.
         dense, tail = weights[:n_dense].copy(), weights[n_dense:].copy()
         scores = np.zeros(self.n_hyps) if added is None else added.copy()
         shares, logs = np.empty(self.n_hyps), np.empty(self.n_sentences)
@@ -181,6 +182,7 @@ class BlockedLists:
 
         ``work(first, last, own)`` adds those of its sentences to ``own``, float64 ``[size]``.
         """
+        # A row for each block, added in order later: threads change no bit of the sum.
         parts = np.zeros((len(self.blocks) - 1, size))
 
         def on_own(first: int, last: int) -> None:
@@ -199,6 +201,7 @@ def add_parts(parts: Sequence[Floats]) -> Floats:
 
 def add_gradients(parts: Sequence[GradientParts]) -> Weights:
     """Return the gradient of all shards."""
+    # In the order of the shards, of which no number of workers changes the sum.
     sparse = parts[0].sparse
     for part in parts[1:]:
         sparse = sparse + part.sparse

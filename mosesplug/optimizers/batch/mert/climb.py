@@ -149,6 +149,8 @@ class _Place:
         """
         if step.value <= self.value:
             return None
+        # Decoded there: rounding may have put the point into the interval beside the one that was
+        # chosen.
         there = _Place.start(space, step.weights, settings)
         if settings.choice.smooths:
             return replace(there, value=step.value)
@@ -196,6 +198,7 @@ def climb_axes(
         steps += _random_steps(space, rng, place, settings)
         if not steps:
             break
+        # The first of equal ones wins, as in all ties.
         best = max(steps, key=lambda step: step.value)
         moved = place.follow(space, best, settings)
         if moved is None:
@@ -312,6 +315,7 @@ def _random_steps(
         directions = rng.uniform(-0.5, 0.5, shape)
     else:
         directions = rng.uniform(settings.minima, settings.maxima, shape)
+    # A direction of zeros is no line.
     directions = directions[np.abs(directions).sum(axis=1) > 0.0]
     if not len(directions):
         return []

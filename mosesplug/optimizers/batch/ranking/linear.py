@@ -90,6 +90,8 @@ def scale_list_sums(offsets: NDArray[np.int64], rows: Any) -> Any:
     from scipy.sparse import csr_array
 
     widths = np.diff(offsets)
+    # Divided by the root, so that products of two such sums are those of means, times the number of
+    # rows.
     shares = np.repeat(1.0 / np.sqrt(np.maximum(widths, 1)), widths)
     return csr_array((shares, np.arange(len(shares)), offsets)) @ rows
 
@@ -120,6 +122,7 @@ def compute_moments(rows: Any, less: Any = None) -> FeatureMoments:
     block = np.arange(n_features)
     if n_features > _BLOCK:
         held = rows.count_nonzero(axis=0) if _is_sparse(rows) else np.count_nonzero(rows, axis=0)
+        # An eigendecomposition of all features would take too long with thousands of them.
         block = np.sort(np.argsort(-held, kind="stable")[:_BLOCK])
     parts = [(1.0, rows)] if less is None else [(1.0, rows), (-1.0, less)]
     squares, products = np.zeros(n_features), np.zeros((len(block), len(block)))
