@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from mosesplug.arrays import FeatureMask, Weights
 from mosesplug.candidates import Candidates
-from mosesplug.errors import OptimizerError
+from mosesplug.errors import OptimizerError, count_noun
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics.protocol import Metric, Smoothing
 from mosesplug.optimizers.bounds import Bounds
@@ -220,6 +220,15 @@ def score_solution(
                 "or another algorithm"
             )
     return Solution(weights, corpus_score(problem, weights), history)
+
+
+def count_remaining(problem: Problem, solution: Solution) -> Solution:
+    """Return the solution of a problem with L1, with a note on the weights that are not 0."""
+    active = problem.active_mask
+    remaining = int(np.count_nonzero(solution.weights[active]))
+    total = count_noun(int(active.sum()), "tuned weight")
+    note = f"L1 left {remaining} of {total} different from 0"
+    return replace(solution, notes=(*solution.notes, note))
 
 
 def activate_sparse(problem: Problem) -> Problem:

@@ -180,7 +180,8 @@ def fit_active(
     weights[active] = result.weights
     if not weights.any():
         raise OptimizerError(
-            "all weights are zero: the features do not separate good hypotheses from bad ones"
+            "all weights are zero: the features do not separate good hypotheses from bad ones, or "
+            "the regularization is too strong"
         )
     return weights, result
 

@@ -280,7 +280,7 @@ def softmax(
     _, notes = problem.candidates.choose_sentences(options.oracles)
     once = (AnnealingStage(),)
     solution = fit_stages(problem, initial, once, settings, lambda stage, now: loss, progress)
-    return replace(solution, notes=notes)
+    return replace(solution, notes=(*notes, *solution.notes))
 
 
 ALGORITHMS = (

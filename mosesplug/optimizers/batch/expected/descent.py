@@ -225,14 +225,15 @@ class DescentSettings:
     """Start, regularizers and stopping rule of one descent.
 
     Attributes:
-        l1: factor of ``sum |w|``.
+        l1: factor of ``sum |w|``, in the units of ``scaling``, too.
         l2: factor of half the squared distance from the center.
         learns_scale: whether the scale changes, too. It is not regularized: weights can shrink
             while it grows, and the regularizer loses its effect.
         iterations: maximum number of steps.
         tolerance: stop when a step lowers the objective by a smaller share of itself (or of 1, if
             that is more).
-        scaling: units of the weights in L2: ``deviation``, those of their features, or ``none``.
+        scaling: units of the weights in the regularizers: ``deviation``, those of their features,
+            or ``none``.
         center: where L2 is 0: at the start of the first stage, or at 0.
         start_spread: spread of model scores at that start.
     """
@@ -256,6 +257,8 @@ def minimize_stage(
     center: Floats | None = None,
 ) -> tuple[Minimum, float]:
     """Minimize ``objective(scale w) + l2/2 |w - center|^2 + l1 |w|_1`` over ``w``.
+
+    The regularizers count weights in the units of ``settings.scaling``.
 
     The scale is a variable too with ``learns_scale``. No accepted step increases the objective.
 
@@ -297,7 +300,7 @@ def minimize_stage(
 
     minimize: Callable[..., Minimum] = minimize_smooth
     first = np.append(start / units, [math.log(scale)] if settings.learns_scale else [])
-    penalties = settings.l1 * np.where(coordinates.is_free(), units, 0.0)
+    penalties = settings.l1 * np.sqrt(squares) * np.where(coordinates.is_free(), units, 0.0)
     penalties = np.append(penalties, np.zeros(len(first) - n))
     if settings.l1 > 0.0:
         minimize = partial(minimize_with_l1, penalties=penalties)

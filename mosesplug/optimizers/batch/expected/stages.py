@@ -29,6 +29,7 @@ from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
+    count_remaining,
     score_solution,
 )
 from mosesplug.options import Opt
@@ -60,6 +61,17 @@ class AnnealingOptions:
             minimum=0.0,
         ),
     ] = 3e-3
+    l1: Annotated[
+        float,
+        Opt(
+            "lambda of the regularizer lambda |w|_1, which zeroes weights",
+            details="Beside the mean error of a sentence, towards 0 from any start, with weights "
+            "in the units of scaling. Weights of 0 are exactly 0. With learn_scale, it has little "
+            "effect.",
+            source="Andrew & Gao 2007; cicada_learn_kbest --regularize-l1",
+            minimum=0.0,
+        ),
+    ] = 0.0
     center: Annotated[
         Literal["start", "zero"],
         Opt(
@@ -205,7 +217,7 @@ class AnnealingOptions:
     def descent_settings(self) -> DescentSettings:
         """Return the start, regularizer and stopping rule of the stages."""
         return DescentSettings(
-            l1=0.0,
+            l1=self.l1,
             l2=self.l2,
             learns_scale=self.learn_scale,
             iterations=self.stage_iterations,
@@ -256,7 +268,8 @@ def fit_stages(
             "the fitted weights are all zero or not finite: the features do not separate good "
             "hypotheses from bad ones, or the regularization is too strong (l1, l2)"
         )
-    return score_solution(problem, weights, tuple(history))
+    solution = score_solution(problem, weights, tuple(history))
+    return solution if settings.l1 == 0.0 else count_remaining(problem, solution)
 
 
 def _descend(

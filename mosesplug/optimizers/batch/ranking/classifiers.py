@@ -139,6 +139,17 @@ class ClassifierOptions:
             minimum=0.0,
         ),
     ] = 1.0
+    l1: Annotated[
+        float,
+        Opt(
+            "factor of |w|_1 beside the prior, which zeroes weights",
+            details="Beside the loss of all pairs, each in both directions. Weights of 0 are "
+            "exactly 0.",
+            source="Andrew & Gao 2007",
+            only_with="classifier=logistic",
+            minimum=0.0,
+        ),
+    ] = 0.0
     perceptron_epochs: Annotated[
         int,
         Opt(
@@ -185,7 +196,9 @@ def fit_pairs(
         own = examples
         if column is not None:
             own = hstack([examples, csr_array(column[:, None])], format="csr")
-        return _fit(own, offsets, options, rng, box)
+        # The added column holds the score of inactive weights, which keep their values.
+        is_tuned = np.arange(own.shape[1]) < examples.shape[1]
+        return _fit(own, offsets, options, rng, box, is_tuned)
 
     return fit_active(
         problem, initial, lambda scores: scores[pairs.better] - scores[pairs.worse], fit
@@ -198,6 +211,7 @@ def _fit(
     options: ClassifierOptions,
     rng: np.random.Generator,
     box: Box | None,
+    is_tuned: NDArray[np.bool_],
 ) -> Minimum:
     precision = 0.5 * options.prior_precision
     if options.classifier == "hinge":
@@ -206,7 +220,10 @@ def _fit(
         epochs = options.perceptron_epochs
         return fit_perceptron(examples, rng, offsets=offsets, epochs=epochs, box=box)
     labels = np.ones(examples.shape[0])
-    return fit_logistic(examples, labels, precision=precision, offsets=offsets, box=box)
+    penalties = np.where(is_tuned, 0.5 * options.l1, 0.0) if options.l1 > 0.0 else None
+    return fit_logistic(
+        examples, labels, precision=precision, offsets=offsets, box=box, penalties=penalties
+    )
 
 
 def describe_fit(pairs: RankedPairs, fit: Minimum, options: ClassifierOptions) -> Mapping[str, Any]:

@@ -21,8 +21,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.solvers.bounded import Box, minimize_in_box
-from mosesplug.optimizers.solvers.quasi_newton import Minimum, minimize_smooth
+from mosesplug.optimizers.solvers.bounded import (
+    Box,
+    minimize_in_box,
+    minimize_in_box_with_l1,
+)
+from mosesplug.optimizers.solvers.quasi_newton import (
+    Minimum,
+    minimize_smooth,
+    minimize_with_l1,
+)
 
 _MEMORY = 20
 """Steps that estimate the curvature."""
@@ -59,6 +67,7 @@ def fit_logistic(
     offsets: NDArray[np.float64] | float = 0.0,
     max_iterations: int = 1000,
     box: Box | None = None,
+    penalties: NDArray[np.float64] | None = None,
 ) -> Minimum:
     """Fit the weights.
 
@@ -70,6 +79,8 @@ def fit_logistic(
         offsets: float64 ``[n_examples]``, added to the margins.
         max_iterations: the maximum number of iterations of L-BFGS; ``megam -maxi``.
         box: limits of the weights; None: none.
+        penalties: float64 ``[n_features]``, the factor of each ``|w|`` that is added to the loss;
+            None: 0.
     """
     n_examples, n_features = examples.shape
     curvature = 0.25 * np.asarray(examples.multiply(examples).sum(axis=0)) + precision
@@ -80,8 +91,13 @@ def fit_logistic(
         return loss, unit * gradient
 
     minimize: Callable[..., Minimum] = minimize_smooth
+    if penalties is not None:
+        minimize = partial(minimize_with_l1, penalties=penalties * unit)
     if box is not None:
-        minimize = partial(minimize_in_box, box=(box[0] / unit, box[1] / unit))
+        limits = (box[0] / unit, box[1] / unit)
+        minimize = partial(minimize_in_box, box=limits)
+        if penalties is not None:
+            minimize = partial(minimize_in_box_with_l1, box=limits, penalties=penalties * unit)
     fit = minimize(
         scaled_loss,
         np.zeros(n_features),

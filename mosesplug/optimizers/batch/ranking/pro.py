@@ -32,6 +32,7 @@ from mosesplug.optimizers.problem import (
     Progress,
     Solution,
     corpus_score,
+    count_remaining,
     no_progress,
     normalize,
     score_solution,
@@ -173,7 +174,8 @@ def pro(
     progress(1, 2, "steps")
     weights, fit = fit_pairs(problem, initial, pairs, options, rng)
     progress(2, 2, "steps")
-    return score_solution(problem, weights, (describe_fit(pairs, fit, options),))
+    solution = score_solution(problem, weights, (describe_fit(pairs, fit, options),))
+    return count_remaining(problem, solution) if options.l1 > 0.0 else solution
 
 
 def pro_mert(

@@ -134,6 +134,21 @@ def test_l1_is_minimal_by_its_optimality_conditions() -> None:
     assert (np.abs(slope[~used]) <= l1 + 1e-5).all()
 
 
+def test_l1_and_l2_count_weights_in_the_units_of_their_features() -> None:
+    """The same optimality with both, L2 about the start: the slope of weights in deviations."""
+    lists, l1, l2 = lists_of_all_scales(4), 0.1, 0.05
+    settings = replace(SETTINGS, l1=l1, l2=l2, scaling="deviation", center="start")
+    objective = softmax(WholeLists(lists), first_ones(lists))
+    where = coordinates(lists)
+    found, _ = minimize_stage(objective, where, where.start, 1.0, settings, where.start)
+    units = np.sqrt(where.squares)
+    slope = objective(found.weights)[1] / units + l2 * units * (found.weights - where.start)
+    used = found.weights != 0.0
+    assert 0 < used.sum() < len(used)
+    np.testing.assert_allclose(slope[used], -l1 * np.sign(found.weights[used]), rtol=0.0, atol=1e-5)
+    assert (np.abs(slope[~used]) <= l1 + 1e-5).all()
+
+
 @pytest.mark.parametrize("learns_scale", [False, True])
 @pytest.mark.parametrize("l1", [0.0, 0.01])
 def test_steps_never_go_up(learns_scale: bool, l1: float) -> None:

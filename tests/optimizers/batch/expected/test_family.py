@@ -58,6 +58,25 @@ def planted_sparse(seed: int, n_sparse: int = 30) -> tuple[Problem, Floats]:
 
 
 @ALL
+def test_l1_zeroes_weights_and_counts_the_rest(name: str) -> None:
+    """The more, the stronger it is; the hidden weights that remain are the largest."""
+    problem, hidden = planted_sparse(23)
+    start = np.append(np.ones(2), np.zeros(30))
+    # The losses have units of their own.
+    strengths = {"softmax": (0.03, 0.1), "linear-bleu": (0.01, 0.03)}.get(name, (0.003, 0.005))
+    remaining = []
+    for l1 in strengths:
+        solution = solve(name, problem, start, l1=l1)
+        used = solution.weights != 0.0
+        remaining.append(int(used.sum()))
+        assert solution.notes[-1] == f"L1 left {used.sum()} of 32 tuned weights different from 0"
+        assert np.abs(hidden[used]).mean() > np.abs(hidden[~used]).mean()
+        assert cosine(solution.weights, hidden) > 0.6
+    assert 32 > remaining[0] > remaining[1] > 0
+    assert not solve(name, problem, start).notes
+
+
+@ALL
 def test_sparse_weights_are_tuned_and_count(name: str) -> None:
     problem, hidden = planted_sparse(23)
     start = np.append(np.ones(2), np.zeros(30))

@@ -131,3 +131,46 @@ def test_an_exhausted_iteration_limit_is_reported() -> None:
     assert not short.has_converged
     assert short.iterations == 2
     assert fit_logistic(made, labels).loss < short.loss
+
+
+def by_coordinates(
+    dense: NDArray[np.float64],
+    labels: NDArray[np.float64],
+    precision: float,
+    penalties: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """The minimum with L1, by steps of single coordinates with a bound of the curvature."""
+    weights = np.zeros(dense.shape[1])
+    curvature = 0.25 * (dense**2).sum(axis=0) + precision
+    for _ in range(20_000):
+        before = weights.copy()
+        for column in range(len(weights)):
+            chance = 1.0 / (1.0 + np.exp(-(dense @ weights)))
+            slope = dense[:, column] @ (chance - labels) + precision * weights[column]
+            moved = weights[column] - slope / curvature[column]
+            shrunk = max(0.0, abs(moved) - penalties[column] / curvature[column])
+            weights[column] = np.copysign(shrunk, moved)
+        if np.abs(weights - before).max() <= 1e-13:
+            break
+    return weights
+
+
+@pytest.mark.parametrize("precision", [0.0, 1.0])
+def test_l1_is_the_minimum_of_coordinate_descent(precision: float) -> None:
+    rng = np.random.default_rng(5)
+    dense = rng.standard_normal((40, 8)) * rng.uniform(0.5, 2.0, 8)
+    labels = (dense[:, :2].sum(axis=1) + rng.standard_normal(40) > 0.0).astype(np.float64)
+    penalties = np.full(8, 4.0)
+    penalties[1] = 0.0
+    fit = fit_logistic(csr_array(dense), labels, precision=precision, penalties=penalties)
+    wanted = by_coordinates(dense, labels, precision, penalties)
+    assert fit.has_converged
+    np.testing.assert_allclose(fit.weights, wanted, rtol=0.0, atol=1e-6)
+    np.testing.assert_array_equal(fit.weights == 0.0, wanted == 0.0)
+    assert 1 < np.count_nonzero(wanted) < 8
+    limits = (np.full(8, -0.1), np.full(8, 0.1))
+    boxed = fit_logistic(
+        csr_array(dense), labels, precision=precision, penalties=penalties, box=limits
+    )
+    assert np.abs(boxed.weights).max() <= 0.1
+    assert boxed.weights[0] == pytest.approx(0.1)

@@ -16,8 +16,10 @@ from mosesplug.features import FeatureSpace
 from mosesplug.metrics import metric
 from mosesplug.metrics.sentence_bleu import sentence_bleu_lin_och, sentence_bleu_moses
 from mosesplug.optimizers.batch.mert.options import MertOptions
+from mosesplug.optimizers.batch.ranking.classifiers import fit_pairs
+from mosesplug.optimizers.batch.ranking.pairs import PairSampling, differences, sample_pairs
 from mosesplug.optimizers.batch.ranking.pro import ProMertOptions, ProOptions
-from mosesplug.optimizers.problem import Problem, corpus_score
+from mosesplug.optimizers.problem import Problem, corpus_score, sentence_scores
 from mosesplug.optimizers.registry import algorithm
 from mosesplug.tuning_set import SparseRows, TuningSet
 from tests.optimizers.problems import Accuracy, planted, tuning_set
@@ -153,6 +155,32 @@ def test_the_smoothing_decides_which_hypothesis_is_better() -> None:
         for kind in ("moses", "lin-och")
     ]
     assert signs == [1.0, -1.0]
+
+
+def test_l1_is_optimal_on_the_pairs_in_both_directions() -> None:
+    """No slope of the loss exceeds the factor, and it is the factor where a weight is not 0."""
+    problem, _ = planted(33, n_sentences=20)
+    scores = sentence_scores(problem, "moses")
+    rng = np.random.default_rng(1)
+    pairs = sample_pairs(
+        problem.tuning_set.offsets, scores, lambda top, n: rng.integers(0, top, n), PairSampling()
+    )
+    options = ProOptions(l1=100.0, prior_precision=2.0)
+    weights, fit = fit_pairs(problem, np.ones(5), pairs, options, rng)
+    assert fit.has_converged
+    rows = differences(problem.tuning_set, pairs).toarray()
+    both = np.concatenate([rows, -rows])
+    labels = np.repeat([1.0, 0.0], len(rows))
+    slope = both.T @ (1.0 / (1.0 + np.exp(-(both @ weights))) - labels) + 2.0 * weights
+    used = weights != 0.0
+    assert 0 < used.sum() < 5
+    np.testing.assert_allclose(slope[used], -100.0 * np.sign(weights[used]), rtol=1e-4)
+    assert (np.abs(slope[~used]) <= 100.0).all()
+    optimizer = algorithm("pro")
+    solution = optimizer.optimize(problem, np.ones(5), np.random.default_rng(1), options)
+    assert solution.notes == (f"L1 left {used.sum()} of 5 tuned weights different from 0",)
+    with pytest.raises(OptimizerError, match="regularization is too strong"):
+        optimizer.optimize(problem, np.ones(5), rng, ProOptions(l1=1e6))
 
 
 def test_before_mert_nothing_is_lost() -> None:
