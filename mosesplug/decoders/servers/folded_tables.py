@@ -228,7 +228,7 @@ class FoldedTables(SentenceTables):
         if phrase_words:
             raise DecoderError(
                 "the decoder's server gave a hypothesis without its phrases: decode by a process"
-                " for each batch (--online-decoder process)"
+                " for each batch ({--online-decoder process})"
             )
         # Phrases without target words have no mark; only unknown words have such.
         rows += (self._find_row(source[at : at + 1], ()) for at in sorted(dropped))
@@ -272,7 +272,7 @@ class FoldedTables(SentenceTables):
             pair = b" ||| ".join((b" ".join(source), b" ".join(target)))
             raise DecoderError(
                 f"the decoder's server used {quote(pair)}, which its phrase table does not have:"
-                " decode by a process for each batch (--online-decoder process)"
+                " decode by a process for each batch ({--online-decoder process})"
             )
         return phrase, rows[0]
 

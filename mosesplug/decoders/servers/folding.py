@@ -246,7 +246,7 @@ class PhraseFolder:
             raise DecoderError(
                 "the sparse weights of a phrase pair add up to more than its entry in a phrase"
                 " table can hold: use smaller steps or a regularizer, or decode by a process for"
-                " each batch (--online-decoder process)"
+                " each batch ({--online-decoder process})"
             )
         digits = [column.tolist() for column in _split_digits(steps.astype(np.int64))]
         scores = [b"1" if log == 0.0 else b"%.9g" % math.exp(log) for log in logs.tolist()]
