@@ -21,7 +21,7 @@ from tests.docs.examples import (
 )
 from tests.docs.running import PAGES, ROOT, Page
 
-SENTENCES = 10
+SENTENCES = 20
 EXECUTABLE = ("console", "python")
 LANGUAGES = (
     *EXECUTABLE,

@@ -308,7 +308,7 @@ def test_same_sparse_weights_as_moses(
     assert capsys.readouterr().err == (sparse / "noshuffle.log").read_text()
 
 
-@pytest.mark.parametrize("seed", [1, 2, 10])
+@pytest.mark.parametrize("seed", [1, 10])
 def test_same_weights_as_moses_when_shuffled(
     multi30k: Path,
     extracted: list[tuple[Path, Path]],
