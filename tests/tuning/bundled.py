@@ -19,7 +19,7 @@ BUNDLED_PROGRAM = (
     '"from mosesplug.extras.phrase_decoder.program import main; main()" "$@"\n'
 )
 _LONGEST_PHRASE = 20
-_FILES = {"-n-best-list": 1, "-output-search-graph-hypergraph": 3}
+_FILES = {"-n-best-list": 1, "-output-search-graph-hypergraph": 3, "-weight-file": 1}
 
 
 def write_bundled_decoder(path: Path) -> Path:

@@ -1,0 +1,65 @@
+"""Templates in lists that are learned from and ranked again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import mosesplug
+from formats.nbest.list_format import SentenceIds
+from mosesplug.errors import UsageError
+from mosesplug.learning.lists.blocks import read_file_blocks
+from mosesplug.settings.lists import ListSettings
+
+LISTS = """\
+0 ||| the dog ||| LM= -1 ||| -1 ||| 0=0 1=1 ||| 0-0 1-1
+0 ||| the hound ||| LM= -1 ||| -1 ||| 0=0 1=1 ||| 0-0 1-1
+1 ||| a hound ||| LM= -2 ||| -2 ||| 0-1=0-1 ||| 0-0 1-1
+1 ||| a dog ||| LM= -2 ||| -2 ||| 0-1=0-1 ||| 0-0 1-1
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("lists").write_text(LISTS)
+    Path("source").write_text("der hund\nein hund\n")
+    Path("reference").write_text("the dog\na dog\n")
+    Path("templates.toml").write_text('[WT]\nfunction = "WordTranslationFeature"\n')
+    return tmp_path
+
+
+@pytest.mark.usefixtures("folder")
+def test_learn_and_rank() -> None:
+    """Weights that are learned from templates choose by them, and name them."""
+    reading: mosesplug.ListKeywords = {"templates": "templates.toml", "source": "source"}
+    fit = mosesplug.optimize("lists", references="reference", algorithm="kbmira", seed=1, **reading)
+    assert fit.weights["WT_hund~dog"] > 0 > fit.weights["WT_hund~hound"]
+    fit.save("weights")
+    assert Path("weights").read_text().startswith("# templates: templates.toml\n")
+    assert mosesplug.rerank("lists", "weights", **reading).texts == ["the dog", "a dog"]
+    with pytest.raises(UsageError, match=r"learned with templates: add templates templates.toml"):
+        mosesplug.rerank("lists", "weights")
+
+
+@pytest.mark.usefixtures("folder")
+def test_ids_that_are_texts() -> None:
+    ids = SentenceIds(("doc-1",))
+    settings = ListSettings(templates=Path("templates.toml"), source=Path("source"))
+    with pytest.raises(UsageError, match=r"ids such as doc-1. Number the sentences"):
+        list(read_file_blocks("lists", settings, ids=ids))
+
+
+@pytest.mark.usefixtures("folder")
+def test_held_out_lists_need_their_source() -> None:
+    with pytest.raises(UsageError, match="source of the held-out lists, too"):
+        mosesplug.optimize(
+            "lists",
+            references="reference",
+            algorithm="kbmira",
+            templates="templates.toml",
+            source="source",
+            heldout_lists="lists",
+            heldout_references="reference",
+        )

@@ -1,0 +1,114 @@
+"""Templates of a run: feature functions in its moses.ini."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from formats.errors import FormatError
+from formats.moses.ini import read_moses_ini
+from formats.weights.files import read_sparse
+from mosesplug.decoders.description import DecoderCommand
+from mosesplug.errors import UsageError
+from mosesplug.tuning import tune
+from mosesplug.tuning.templates import add_templates, check_templates
+from tests.tuning.bundled import write_bundled_decoder, write_demo_config, write_demo_sentences
+
+Toy = Any
+
+DECLARATION = """\
+[WT]
+function = "WordTranslationFeature"
+source-path = "top"
+target-path = "top"
+
+[PL]
+function = "PhraseLengthFeature"
+"""
+
+
+@pytest.fixture
+def declaration(toy: Toy) -> Path:
+    path: Path = toy.directory / "templates.toml"
+    path.write_text(DECLARATION)
+    (toy.directory / "top").write_text("b a\n")
+    return path
+
+
+def test_moses_ini(toy: Toy, declaration: Path) -> None:
+    """Vocabularies are copied, and models found from the new file."""
+    (toy.directory / "table").write_text("")
+    config = toy.directory / "moses.ini"
+    config.write_text(f"{config.read_text()}\n[feature]\nA path=table\n")
+    given = toy.configuration(decoding={"templates": declaration})
+    check_templates(given)
+    folder = toy.directory / "work" / "templates"
+    assert not folder.exists()
+    extended = add_templates(given)
+    assert extended.decoding.templates is None
+    assert extended.config == folder / "moses.ini"
+    assert (folder / "WT.source-path").read_bytes() == b"a\nb\n"
+    features = {feature.name: feature for feature in read_moses_ini(extended.config).features}
+    assert features["WT"].arguments["target-path"] == str(folder / "WT.target-path")
+    assert features["PL"].kind == "PhraseLengthFeature"
+    assert features["A0"].path == str(toy.directory / "table")
+    assert add_templates(extended) is extended
+
+
+def test_name_of_a_feature(toy: Toy, declaration: Path) -> None:
+    config = toy.directory / "moses.ini"
+    config.write_text(f"{config.read_text()}\n[feature]\nA name=PL\n")
+    with pytest.raises(UsageError, match=r"\[PL\]: .*moses.ini has a feature of this name"):
+        tune(toy.configuration(decoding={"templates": declaration}))
+    assert not (toy.directory / "work" / "templates").exists()
+
+
+def test_other_decoders(toy: Toy, declaration: Path) -> None:
+    decoder = DecoderCommand((sys.executable, "{weights}", "{input}", "{nbest}"))
+    given = toy.configuration(decoding={"decoder": decoder, "templates": declaration})
+    with pytest.raises(UsageError, match=r"called as Moses is.*mosesplug rerank --templates"):
+        check_templates(given)
+
+
+def test_missing_vocabulary(toy: Toy, declaration: Path) -> None:
+    (toy.directory / "top").unlink()
+    with pytest.raises(FormatError, match="No such file"):
+        check_templates(toy.configuration(decoding={"templates": declaration}))
+
+
+@pytest.mark.usefixtures("decoder_in_process")
+def test_features_are_tuned(toy: Toy) -> None:
+    """The bundled decoder computes them, gets their weights, and translates with the result."""
+    write_demo_sentences(toy.directory, 4)
+    declaration = toy.directory / "templates.toml"
+    declaration.write_text('[WT]\nfunction = "WordTranslationFeature"\n')
+    given = toy.configuration(
+        input=toy.directory / "tarvian",
+        references=toy.directory / "english",
+        config=write_demo_config(toy.directory),
+        decoding={"templates": declaration, "nbest": 5},
+        optimization={"algorithm": "kbmira", "options": {}},
+        maximum_iterations=2,
+    )
+    decoder = write_bundled_decoder(toy.directory / "bundled")
+    given = add_program(given, decoder)
+    result = tune(given)
+    assert any(name.startswith("WT_") for name in result.weights.sparse)
+    ini = read_moses_ini(toy.directory / "work" / "moses.ini")
+    (sparse,) = ini.section("weight-file")
+    assert read_sparse(Path(sparse.text)).keys() == {
+        name for name, value in result.weights.sparse.items() if value
+    }
+    assert any(feature.name == "WT" for feature in ini.features)
+
+
+def add_program(configuration: Any, decoder: Path) -> Any:
+    from dataclasses import replace
+
+    from mosesplug.decoders.description import MosesDecoder
+
+    decoding = replace(configuration.decoding, decoder=MosesDecoder(decoder, ()))
+    return replace(configuration, decoding=decoding)
