@@ -208,7 +208,7 @@ class WeightTable(Mapping[str, float | tuple[float, ...]], Tabular):
             UsageError: an unknown format, or one that needs a configuration.
             DataError: weights are all 0 or not finite, or the configuration has other features.
         """
-        from mosesplug.learning.lists.made_features import spell_made_features
+        from mosesplug.learning.made_features import spell_made_features
         from mosesplug.learning.weights import write_weights
         from mosesplug.results.weights.convert import RECORDING
 

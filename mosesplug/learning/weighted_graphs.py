@@ -26,7 +26,7 @@ from mosesplug.forest.scanner import choose_scan
 from mosesplug.forest.union import unite_graphs
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.learning.lengths import require_undivided
-from mosesplug.learning.lists.made_features import check_made_features
+from mosesplug.learning.made_features import check_made_features
 from mosesplug.learning.sparse_coverage import SparseCoverage
 from mosesplug.learning.weights import find_graph_weights
 from mosesplug.tuning.graphs.features import (

@@ -21,7 +21,7 @@ from formats.weights.named import length_companion, read_named_weights, sparse_c
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.lengths import divide_block
-from mosesplug.learning.lists.made_features import check_made_features
+from mosesplug.learning.made_features import check_made_features
 from mosesplug.settings.lengths import LengthRange
 from mosesplug.tuning.workdir.workspace import Workspace
 from mosesplug.tuning_set import SparseRows, linear_scores

@@ -33,9 +33,9 @@ from mosesplug.forest.mbr import (
 from mosesplug.forest.oracles.hope_fear import name_sentence
 from mosesplug.learning.lengths import find_recorded_length
 from mosesplug.learning.lists.blocks import names_values, read_file_blocks
-from mosesplug.learning.lists.made_features import check_computed_features, check_unused_weights
 from mosesplug.learning.lists.merging import select_dense_features
 from mosesplug.learning.lists.transforming import pair_transformed
+from mosesplug.learning.made_features import check_computed_features, check_unused_weights
 from mosesplug.learning.sparse_coverage import SparseCoverage
 from mosesplug.learning.weighted_graphs import WeightedGraph
 from mosesplug.learning.weights import score_hypotheses

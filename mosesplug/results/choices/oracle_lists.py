@@ -18,9 +18,9 @@ from mosesplug.features import FeatureSpace
 from mosesplug.learning.data import read_data
 from mosesplug.learning.lengths import find_recorded_length, make_length_scale
 from mosesplug.learning.lists.blocks import find_dense_features
-from mosesplug.learning.lists.made_features import check_computed_features
 from mosesplug.learning.lists.merging import NO_REFERENCES, note_text_signs, store_lists
 from mosesplug.learning.lists.outside import find_metric_of
+from mosesplug.learning.made_features import check_computed_features
 from mosesplug.learning.sparse_coverage import warn_of_sparse
 from mosesplug.learning.weights import arrange_weights
 from mosesplug.metrics import Metric

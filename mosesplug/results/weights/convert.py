@@ -37,7 +37,7 @@ from formats.weights.weight_format import Format
 from formats.weights.yaml_file import format_yaml
 from mosesplug.errors import DataError, Message, UsageError
 from mosesplug.features import spelled_groups
-from mosesplug.learning.lists.made_features import spell_made_features, spell_templates
+from mosesplug.learning.made_features import spell_made_features, spell_templates
 from mosesplug.results.weights.algebra import check_usable
 from mosesplug.results.weights.sources import ResolvedWeights
 
