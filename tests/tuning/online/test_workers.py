@@ -170,7 +170,8 @@ def by_hand(
         ]
         first = store.iterations()[0].record
     numbering = FeatureNumbering(FeatureSpace(sets[0].space.groups), (), FeatureSelection())
-    state = learner.init(np.array(first["dense"]))
+    # Sums of statistics begin as one sentence: a stale change adds only what came after.
+    state = replace(learner.init(np.array(first["dense"])), memory=learner.initial_memory(metric))
     seen: list[np.ndarray] = []
     for epoch, (lists, order) in enumerate(zip(sets, orders, strict=True), start=1):
         plan = Plan(SEED, BATCH, metric, np.ones(6, dtype=np.bool_))
@@ -195,7 +196,7 @@ def by_hand(
             change = learner.change(grown(past[version]), batch, look)
             if version < number:  # statistics of earlier output are sums
                 memory = {
-                    name: state.memory[name] + (after - past[version].memory.get(name, 0.0))
+                    name: state.memory[name] + (after - past[version].memory[name])
                     for name, after in change.memory.items()
                 }
                 change = replace(change, memory=memory)
