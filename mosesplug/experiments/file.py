@@ -353,10 +353,11 @@ class _Reader:
             value = [value]
         try:
             value = check_type(option, value, place)
+            # Settings of tune stay texts, which the definition of a run has as JSON.
             if option.exists == "file":
-                return require_file(value, option.help.lower())
+                return str(require_file(value, option.help.lower()))
             if option.exists == "references":
-                return require_references(value)
+                return str(require_references(value))
         except UsageError as error:
             problem = str(error).removeprefix(f"{place}: ")
             raise self._error(place, problem) from error

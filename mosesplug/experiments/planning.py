@@ -261,13 +261,20 @@ def _plan_run(
         directory / "work" / (system.keys.result or "moses.ini") if command else None,
         system.keys.untuned,
         text.n_sentences,
-        {
-            "tuning set": text.full_digest,
-            "configuration": hashlib.sha256(config.data).hexdigest()[:16],
-        },
+        {"tuning set": text.full_digest, "configuration": config.digest, **_digest_files(values)},
         tests,
         experiment.keys.keep_lists,
     )
+
+
+def _digest_files(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return digests of the files that settings name, beside tuning set and configuration."""
+    options = [option for option in list_options(RunPlan) if option.exists == "file"]
+    return {
+        option.name: hashlib.sha256(read_bytes(values[option.name])).hexdigest()[:16]
+        for option in options
+        if option.name in values and option.name not in _WITHOUT_EFFECT
+    }
 
 
 def _fill_command(

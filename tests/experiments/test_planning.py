@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import shutil
 import tomllib
 from collections.abc import Callable
@@ -167,7 +168,26 @@ def test_the_files_of_the_manual_can_run(
         shutil.copy(toy_directory / "decoder", program)
     monkeypatch.setenv("MOSES_HOME", str(toy_directory / "home"))
     monkeypatch.setenv("MOSES_RECORDINGS", str(recordings))
-    assert plan_experiment(read_experiment(path)).runs
+    for name in ("train.src", "train.ref", "tune.src", "tune.ref"):
+        shutil.copy(recordings / "multi30k-de-en-rich" / f"dev.{name[-3:]}", name)
+    (toy_directory / "model").mkdir()
+    shutil.copy("moses.ini", "model")
+    shutil.copy(ROOT / "moses-config" / "demo" / "sparse.toml", toy_directory)
+    made = plan_experiment(read_experiment(path))
+    assert made.runs
+    assert all(json.dumps(run.definition) for run in made.runs)
+
+
+def test_files_that_settings_name_are_part_of_the_definition(
+    plan: Plan, toy_directory: Path
+) -> None:
+    (toy_directory / "start").write_text("wt_ein 0.5\n")
+    text = HEAD + KBMIRA + 'sparse-weights = "start"\n'
+    before = plan(text).runs[0].definition
+    (toy_directory / "start").write_text("wt_ein 0.25\n")
+    after = plan(text).runs[0].definition
+    assert before["settings"] == after["settings"]
+    assert before["inputs"]["sparse-weights"] != after["inputs"]["sparse-weights"]
 
 
 def test_there_are_files_of_the_manual() -> None:
