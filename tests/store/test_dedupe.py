@@ -58,6 +58,9 @@ def test_hashes_tell_text_features_and_their_places_apart() -> None:
 def test_zero_has_no_sign() -> None:
     rows = rows_of([b"a", b"a"], [[0.0], [-0.0]], [{3: 0.0}, {3: -0.0}])
     assert len(set(hashes_of(rows).tolist())) == 1
+    # Where two hashes are the same by chance, rows are compared, and numbered.
+    assert dedupe._repeat_first(rows, np.zeros(2, dtype=np.int64))
+    assert dedupe._number_contents(rows).tolist() == [0, 0]
     first, _, _ = dedupe.first_occurrences(rows, hashes_of(rows), np.array([0, 2]))
     assert first.tolist() == [0, 0]
 

@@ -134,7 +134,7 @@ def test_patience_ends_the_run(toy: Toy) -> None:
     result = tune(toy.configuration(held_out=given, minimum_change=0.0, maximum_iterations=9))
     scores = [score for iteration in result.iterations for _, score in iteration.heldout][1:]
     assert len(scores) < 9
-    assert "no better" in result.reason
+    assert result.reason == "the last translation of the held-out text was no better"
     assert scores[-1] <= max(scores[:-1])
     assert all(b > a for a, b in pairwise(scores[:-1]))
 

@@ -6,6 +6,7 @@ import contextlib
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,11 @@ from mosesplug.decoders.description import MosesDecoder
 from mosesplug.errors import DataError, UsageError
 from mosesplug.events import Note, PhaseStarted
 from mosesplug.metrics import metric
-from mosesplug.tuning import Configuration, DecodingSettings, tune
+from mosesplug.store import IterationRecord, NBestStore
+from mosesplug.tuning import Configuration, DecodingSettings, resume, tune
+from mosesplug.tuning.resume import find_unstored_iterations
+from mosesplug.tuning.workdir.records import IterationStart, read_start
+from mosesplug.tuning.workdir.workspace import Workspace
 
 pytestmark = pytest.mark.usefixtures("decoder_in_process")
 
@@ -76,6 +81,30 @@ def test_incomplete_directories(toy: Toy, name: str) -> None:
     (work / name).unlink()
     with pytest.raises(DataError, match=f"cannot be continued: {name} is missing"):
         tune(toy.configuration(existing="continue"))
+
+
+def test_the_script_may_count_an_iteration_that_it_did_not_begin(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path, 15)
+    workspace.finished_step.write_text("2\n")
+    with NBestStore.open(tmp_path / "store", writable=True) as store:
+        assert find_unstored_iterations(workspace, store) == range(1, 2)
+        workspace.run(2, "dense").touch()
+        assert find_unstored_iterations(workspace, store) == range(1, 3)
+
+
+def test_a_setting_that_an_older_version_did_not_know_is_no_change(
+    toy: Toy, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_older(record: IterationRecord) -> IterationStart:
+        start = read_start(record)
+        known = {name: value for name, value in start.settings.items() if name != "algorithm"}
+        assert known.keys() < start.settings.keys()
+        return replace(start, settings=known)
+
+    tune(toy.configuration(maximum_iterations=1))
+    monkeypatch.setattr(resume, "read_start", read_older)
+    tune(toy.configuration(existing="continue", maximum_iterations=2), log)
+    assert not any("other settings" in note.text for note in log.of(Note))
 
 
 def test_weights_of_another_optimizer_than_mert(toy: Toy) -> None:
