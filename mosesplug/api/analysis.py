@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from os import PathLike
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from formats.text import write_atomic
 from mosesplug.api.arrays import encode_texts, load_references, name_references
 from mosesplug.api.keywords import LEARNING, check_integer
 from mosesplug.api.progress import Progress, open_progress
 from mosesplug.api.scoring import list_metrics, load_systems
-from mosesplug.api.table import Column, ColumnType, Table
+from mosesplug.api.table import Table
 from mosesplug.errors import UsageError
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.metrics import Metric
@@ -35,12 +32,8 @@ from mosesplug.results.report.analysis_page import render_analysis
 from mosesplug.results.scores.comparison import System, SystemScore
 from mosesplug.results.scores.scoring import prepare_metrics
 from mosesplug.results.scores.sentence_ids import arrange_systems
-from mosesplug.results.views.texts import decode_text
 
 StrPath = str | PathLike[str]
-
-_NUMBERS: dict[str, ColumnType] = {"int": "int64", "float": "float64"}
-"""Types of columns by annotation; all others are texts."""
 
 
 class Analysis:
@@ -67,22 +60,22 @@ class Analysis:
     @property
     def words(self) -> Table:
         """Precision, recall and F1 of words by their frequency."""
-        return _tabulate(WordAccuracy, self.facts.words)
+        return Table.of_records(WordAccuracy, self.facts.words)
 
     @property
     def sentences(self) -> Table:
         """Scores of sentences by length, by difference of length, and by sentence score."""
-        return _tabulate(SentenceBucket, self.facts.sentences)
+        return Table.of_records(SentenceBucket, self.facts.sentences)
 
     @property
     def ngrams(self) -> Table:
         """N-grams that one system has right, or wrong, more often than the baseline."""
-        return _tabulate(NgramDifference, self.facts.ngrams)
+        return Table.of_records(NgramDifference, self.facts.ngrams)
 
     @property
     def examples(self) -> Table:
         """Sentences whose scores differ most; line breaks separate several references."""
-        return _tabulate(Example, self.facts.examples)
+        return Table.of_records(Example, self.facts.examples)
 
     def write_html(
         self,
@@ -112,24 +105,6 @@ class Analysis:
     def _repr_html_(self) -> str:
         tables = (self.words, self.sentences, self.ngrams, self.examples)
         return "".join(table._repr_html_() for table in tables if len(table))
-
-
-def _tabulate(kind: type, records: Sequence[Any]) -> Table:
-    columns: dict[str, tuple[ColumnType, Column]] = {}
-    for field in fields(kind):
-        values = [getattr(record, field.name) for record in records]
-        number = _NUMBERS.get(str(field.type))
-        if number is None:
-            columns[field.name] = "text", list(map(_show, values))
-        else:
-            columns[field.name] = number, np.array(values, dtype=number)
-    return Table.of_columns(columns)
-
-
-def _show(value: str | bytes | tuple[bytes, ...] | None) -> str | None:
-    if isinstance(value, tuple):
-        return "\n".join(map(decode_text, value))
-    return decode_text(value) if isinstance(value, bytes) else value
 
 
 @LEARNING.in_messages()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -12,26 +12,15 @@ from formats.text import StrPath, read_lines
 from mosesplug.api.arrays import encode_texts, load_references
 from mosesplug.api.keywords import LEARNING
 from mosesplug.api.list_sources import ListSource, convert_lists
-from mosesplug.api.table import ColumnType, Table, Tabular
+from mosesplug.api.table import Table, Tabular
 from mosesplug.api.task import take_lists
 from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
-from mosesplug.results.checking import DataCheck, check_data
+from mosesplug.results.checking import DataCheck, TextStatistics, check_data
 from mosesplug.results.render.render import render
 
 Texts = StrPath | Sequence[str] | Sequence[bytes]
-
-_COLUMNS: Mapping[str, ColumnType] = {
-    "name": "text",
-    "lines": "int64",
-    "words": "int64",
-    "mean": "float64",
-    "longest": "int64",
-    "empty": "int64",
-    "repeated": "int64",
-    "distinct": "int64",
-}
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,7 +38,7 @@ class DataReport(DataCheck, Tabular):
     @property
     def table(self) -> Table:
         """The size of each text: one row for each."""
-        return Table.of_records(self.texts, _COLUMNS)
+        return Table.of_records(TextStatistics, self.texts)
 
     def __repr__(self) -> str:
         return render(self).rstrip("\n")

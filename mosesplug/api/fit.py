@@ -22,12 +22,13 @@ from formats.weights.weight_format import Format
 from mosesplug.api.arrays import FeatureArrays, convert_features, number_sentences
 from mosesplug.api.keywords import LEARNING
 from mosesplug.api.nbest import NBest
-from mosesplug.api.table import ColumnType, Records, Table, Tabular
+from mosesplug.api.table import Records, Table, Tabular
 from mosesplug.api.weights import WeightTable, convert_table, find_format
 from mosesplug.errors import UsageError, count_noun
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.features import FeatureSpace
-from mosesplug.learning.cross_validation import CrossValidation
+from mosesplug.learning.cross_validation import CrossValidation, Fold
+from mosesplug.learning.domains import DomainScore
 from mosesplug.learning.lengths import record_length
 from mosesplug.learning.optimize import OptimizeResult
 from mosesplug.learning.weights import score_hypotheses
@@ -36,7 +37,7 @@ from mosesplug.results.report.data import ReportData
 from mosesplug.results.report.figures import check_figure, draw_figure
 from mosesplug.results.report.fit_figures import FIT_FIGURES, FitData
 from mosesplug.results.report.gains import render_gain, render_gains, tabulate_gain
-from mosesplug.results.scores.gains import Gain
+from mosesplug.results.scores.gains import Gain, MetricGain
 from mosesplug.results.scores.trade_offs import measure_trade_offs
 from mosesplug.results.views.list_statistics import measure_features
 from mosesplug.results.views.lists import compute_error_surfaces
@@ -52,15 +53,7 @@ if TYPE_CHECKING:
     from mosesplug.learning.optimize import SeedResult
     from mosesplug.results.weights.convert import ConvertedWeights
 
-_COLUMNS: dict[str, ColumnType] = {
-    "metric": "text",
-    "is_objective": "int64",
-    "start": "float64",
-    "end": "float64",
-    "difference": "float64",
-    "p_bootstrap": "float64",
-    "p_randomization": "float64",
-}
+_METRICS = "metric is_objective start end difference p_bootstrap p_randomization interval"
 
 
 class Gains(Records[Gain]):
@@ -78,20 +71,10 @@ class Gains(Records[Gain]):
         is 1 for the metric that was optimized.
         """
         pairs = [(gain, metric) for gain in self for metric in gain.metrics]
-        own = Table.of_records([metric for _, metric in pairs], _COLUMNS)
-        intervals = np.array([metric.interval for _, metric in pairs]).reshape(-1, 2)
-        return Table.of_columns(
-            {
-                "data": ("text", [gain.data for gain, _ in pairs]),
-                "sentences": ("int64", np.array([g.sentences for g, _ in pairs], dtype=np.int64)),
-                **{
-                    name: (kind, list(own[name]) if kind == "text" else own[name])
-                    for name, kind in _COLUMNS.items()
-                },
-                "low": ("float64", intervals[:, 0]),
-                "high": ("float64", intervals[:, 1]),
-            }
-        )
+        own = Table.of_records(MetricGain, [metric for _, metric in pairs], _METRICS)
+        sentences = np.array([gain.sentences for gain, _ in pairs], dtype=np.int64)
+        data = [gain.data for gain, _ in pairs]
+        return own.prepend({"data": ("text", data), "sentences": ("int64", sentences)})
 
     def __repr__(self) -> str:
         lines = ["\n".join(tabulate_gain(gain)) for gain in self]
@@ -122,14 +105,9 @@ class ValidationTable(CrossValidation, Tabular):
     @property
     def table(self) -> Table:
         """The scores of the folds: ``fold``, ``sentences``, ``learning`` and ``held_out``."""
-        return Table.of_columns(
-            {
-                "fold": ("int64", np.arange(1, len(self.folds) + 1)),
-                "sentences": ("int64", np.array([fold.sentences for fold in self.folds])),
-                "learning": ("float64", np.array([fold.learning for fold in self.folds])),
-                "held_out": ("float64", np.array([fold.held_out for fold in self.folds])),
-            }
-        )
+        own = Table.of_records(Fold, self.folds, "sentences learning held_out")
+        numbers = np.arange(1, len(self.folds) + 1)
+        return own.prepend({"fold": ("int64", numbers)})
 
     def __repr__(self) -> str:
         gains = f"\n\n{self.gains!r}" if self.gains else ""
@@ -147,14 +125,7 @@ class ValidationTable(CrossValidation, Tabular):
         )
 
 
-_DOMAIN_COLUMNS: Mapping[str, ColumnType] = {
-    "domain": "text",
-    "held_out": "int64",
-    "sentences": "int64",
-    "start": "float64",
-    "shared": "float64",
-    "end": "float64",
-}
+_DOMAINS = "domain=name held_out=is_held_out sentences start shared end"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -226,9 +197,7 @@ class Fit:
 
         ``held_out`` is 1 in rows of sentences that were held out. Without ``domains``, no rows.
         """
-        return Table.of_records(
-            self.result.score_domains(), _DOMAIN_COLUMNS, domain="name", held_out="is_held_out"
-        )
+        return Table.of_records(DomainScore, self.result.score_domains(), _DOMAINS)
 
     @property
     def _space(self) -> FeatureSpace:

@@ -24,6 +24,7 @@ from mosesplug.errors import DataError, StoreError, StoreInUse, count_noun
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics.protocol import score_sentences
+from mosesplug.results.report.data import IterationFacts
 from mosesplug.results.report.figures import check_figure, render_png, require_matplotlib
 from mosesplug.results.report.gather import STEPS, gather_report_steps
 from mosesplug.results.report.page import render_page
@@ -48,40 +49,14 @@ from mosesplug.tuning_set import SparseRows
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_ITERATION_TYPES: dict[str, ColumnType] = {
-    "iteration": "int64",
-    "date": "text",
-    "sentences": "int64",
-    "hypotheses": "int64",
-    "new_hypotheses": "int64",
-    "graphs": "int64",
-    "stored_bytes": "int64",
-    "change": "float64",
-    "score": "float64",
-    "optimum": "float64",
-}
-
-_SCORE_TYPES: dict[str, ColumnType] = {
-    "iteration": "int64",
-    "score": "float64",
-    "optimum": "float64",
-    "oracle": "float64",
-    "held_out": "float64",
-    "hypotheses": "int64",
-    "new_hypotheses": "int64",
-    "seconds_decoding": "float64",
-    "seconds_optimizing": "float64",
-}
-
-
-_IMPORTANCE_TYPES: dict[str, ColumnType] = {
-    "feature": "text",
-    "weight": "float64",
-    "spread": "float64",
-    "influence": "float64",
-    "kept_loss": "float64",
-    "learned_loss": "float64",
-}
+_ITERATIONS = (
+    "iteration=number date sentences hypotheses new_hypotheses graphs stored_bytes change score "
+    "optimum"
+)
+_SCORES = (
+    "iteration=number score optimum oracle held_out hypotheses new_hypotheses seconds_decoding "
+    "seconds_optimizing"
+)
 
 
 @RUN.in_messages()
@@ -198,7 +173,7 @@ class Run:
         """
         with self._open() as stored:
             rows = list(summarize_iterations(stored, oracles=False))
-        return Table.of_records(rows, _ITERATION_TYPES, iteration="number")
+        return Table.of_records(IterationFacts, rows, _ITERATIONS)
 
     @property
     def best(self) -> dict[str, Any]:
@@ -268,7 +243,7 @@ class Run:
                 if oracles
                 else tuple(summarize_iterations(stored, oracles=False))
             )
-        return Table.of_records(rows, _SCORE_TYPES, iteration="number")
+        return Table.of_records(IterationFacts, rows, _SCORES)
 
     @RUN.in_messages()
     def importance(self, *, top: int = 20, threads: int | None = None) -> Table:
@@ -286,11 +261,11 @@ class Run:
         Raises:
             DataError: the run has no lists or no weights.
         """
-        from mosesplug.results.views.importance import measure_importance
+        from mosesplug.results.views.importance import FeatureImportance, measure_importance
 
         with self._open(with_lists=True) as stored:
             *_, importance = measure_importance(stored, top=top, threads=threads or usable_cores())
-        return Table.of_records(importance.features, _IMPORTANCE_TYPES)
+        return Table.of_records(FeatureImportance, importance.features)
 
     def hypotheses(
         self, iteration: int | None = None, sentences: Sequence[int] | None = None
@@ -338,7 +313,7 @@ class Run:
             UsageError: there is no such figure, the run has no data for it, or matplotlib is
                 missing (``mosesplug[report]``).
         """
-        from mosesplug.results.report.figures import check_figure, draw_figure
+        from mosesplug.results.report.figures import draw_figure
         from mosesplug.results.report.gather import gather_figure
 
         check_figure(figure)

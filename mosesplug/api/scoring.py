@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar, Unpack
-
-import numpy as np
 
 from formats.nbest.block import NBestList
 from formats.pipes import copy_pipes
@@ -24,7 +22,7 @@ from mosesplug.api.statistics import (
     convert_named_scores,
     read_columns,
 )
-from mosesplug.api.table import Column, ColumnType, Records, Table
+from mosesplug.api.table import Records, Table
 from mosesplug.errors import Message, UsageError
 from mosesplug.learning.lists.outside import make_outside_metrics
 from mosesplug.learning.lists.references import match_references
@@ -65,24 +63,8 @@ class Scores(Records[Score], Generic[Score]):
     @property
     def table(self) -> Table:
         """The scores as a table, without those of single sentences."""
-        return Table.of_columns(dict(self._columns()))
-
-    def _columns(self) -> Iterator[tuple[str, tuple[ColumnType, Column]]]:
-        if not self._records:
-            return
-        for field in fields(self._records[0]):
-            values: list[Any] = [getattr(record, field.name) for record in self._records]
-            if field.name.endswith("interval"):
-                start = field.name.removesuffix("interval")
-                pairs = np.array([value or (np.nan, np.nan) for value in values], dtype=np.float64)
-                yield f"{start}low", ("float64", pairs[:, 0])
-                yield f"{start}high", ("float64", pairs[:, 1])
-            elif isinstance(values[0], str):
-                yield field.name, ("text", values)
-            elif field.name == "runs":
-                yield field.name, ("int64", np.array(values, dtype=np.int64))
-            elif not isinstance(values[0], tuple):  # as those of single sentences
-                yield field.name, ("float64", np.array(values, dtype=np.float64))
+        kind = type(self._records[0]) if self._records else None
+        return Table.of_columns({}) if kind is None else Table.of_records(kind, self._records)
 
     def __repr__(self) -> str:
         return "\n".join([repr(self.table), *(f"warning: {warning}" for warning in self.warnings)])

@@ -6,11 +6,24 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib.util import find_spec
 from itertools import islice, pairwise
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, overload
+from types import NoneType, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Generic,
+    Literal,
+    Self,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    overload,
+)
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +31,9 @@ from numpy.typing import NDArray
 from formats.text import atomic_write
 from mosesplug.api.progress import Progress, open_progress
 from mosesplug.errors import UsageError
+from mosesplug.results.render.record import find_hints
 from mosesplug.results.render.tables import format_table, render_table
+from mosesplug.results.views.texts import decode_text
 from mosesplug.tuning_set import SparseRows
 
 if TYPE_CHECKING:
@@ -118,23 +133,41 @@ class Table:
         return cls(types, n_rows, _InMemory(values))
 
     @classmethod
-    def of_records(
-        cls, records: Sequence[object], types: Mapping[str, ColumnType], **attributes: str
-    ) -> Table:
-        """Return a table of attributes of objects; an unknown number (None) is NaN.
+    def of_records(cls, kind: type, records: Sequence[object], columns: str = "") -> Table:
+        """Return a table with a row for each record; an unknown number (None) is NaN.
 
         Args:
-            records: the objects, one for each row.
-            types: type of each column.
-            attributes: the attribute of a column that has another name.
+            kind: the type of the records, whose annotations give the types of the columns.
+            records: the records.
+            columns: fields or properties, separated by blanks; ``name=field`` has another name. An
+                ``interval`` becomes ``low`` and ``high``. Empty: all fields that are numbers, texts
+                or intervals.
         """
-        columns: dict[str, tuple[ColumnType, Column]] = {}
-        for name, kind in types.items():
-            attribute = attributes.get(name, name)
-            values = [getattr(record, attribute) for record in records]
-            # NumPy converts None to NaN.
-            columns[name] = kind, values if kind == "text" else np.array(values, dtype=kind)
-        return cls.of_columns(columns)
+        hints = {name: _strip_hint(hint) for name, hint in find_hints(kind).items()}
+        if not columns:
+            names = (field.name for field in fields(kind))
+            columns = " ".join(name for name in names if hints[name] in _COLUMN_TYPES)
+        made: dict[str, tuple[ColumnType, Column]] = {}
+        for column in columns.split():
+            name, _, attribute = column.partition("=")
+            attribute = attribute or name
+            values: list[Any] = [getattr(record, attribute) for record in records]
+            column_type = _COLUMN_TYPES[hints[attribute]]
+            if column_type == "interval":
+                ends = np.array([value or (np.nan, np.nan) for value in values], dtype=np.float64)
+                for end, numbers in zip(("low", "high"), ends.reshape(-1, 2).T, strict=True):
+                    made[name.removesuffix("interval") + end] = "float64", numbers
+            elif column_type == "text":
+                made[name] = "text", list(map(_decode, values))
+            else:
+                # NumPy converts None to NaN.
+                made[name] = column_type, np.array(values, dtype=column_type)
+        return cls.of_columns(made)
+
+    def prepend(self, columns: Mapping[str, tuple[ColumnType, Column]]) -> Table:
+        """Return a table in memory with more columns in front."""
+        (own,) = self._batches()
+        return self.of_columns({**columns, **{n: (self._types[n], own[n]) for n in own}})
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -356,6 +389,35 @@ class Records(Sequence[Record], Tabular, Generic[Record]):
 
     def __hash__(self) -> int:
         return hash(self._records)
+
+
+_COLUMN_TYPES: dict[Any, Literal["int64", "float64", "text", "interval"]] = {
+    int: "int64",
+    bool: "int64",
+    float: "float64",
+    str: "text",
+    bytes: "text",
+    tuple[bytes, ...]: "text",
+    tuple[float, float]: "interval",
+}
+"""Types of columns by the annotation of a field, without marks and ``None``."""
+
+
+def _strip_hint(hint: Any) -> Any:
+    """Return a type without marks and ``None``; ``str`` for literals."""
+    origin = get_origin(hint)
+    if origin is Annotated:
+        return _strip_hint(get_args(hint)[0])
+    if origin in (Union, UnionType):
+        kinds = [_strip_hint(part) for part in get_args(hint) if part is not NoneType]
+        return kinds[0] if len(kinds) == 1 else None
+    return str if origin is Literal else hint
+
+
+def _decode(value: str | bytes | tuple[bytes, ...] | None) -> str | None:
+    if isinstance(value, tuple):
+        return "\n".join(map(decode_text, value))
+    return decode_text(value) if isinstance(value, bytes) else value
 
 
 def _as_arrow(column: Column, kind: pyarrow.DataType) -> pyarrow.Array:

@@ -123,14 +123,20 @@ def _count_text_columns(columns: Sequence[Shown]) -> tuple[int, int]:
 
 
 @cache
-def _find_columns(kind: type) -> dict[str, Shown]:
-    """Return the fields and properties of a type that are shown."""
+def find_hints(kind: type) -> dict[str, Any]:
+    """Return the types of the fields and properties of a record, with their marks."""
     hints: dict[str, Any] = get_type_hints(kind, include_extras=True)
     for name, value in vars(kind).items():
         if isinstance(value, property) and value.fget is not None:
             hints[name] = get_type_hints(value.fget, include_extras=True).get("return")
-    found = {name: _find_shown(hint) for name, hint in hints.items()}
-    return {name: shown for name, shown in found.items() if shown is not None}
+    return hints
+
+
+@cache
+def _find_columns(kind: type) -> dict[str, Shown]:
+    """Return the fields and properties of a type that are shown."""
+    marks = {name: _find_shown(hint) for name, hint in find_hints(kind).items()}
+    return {name: shown for name, shown in marks.items() if shown is not None}
 
 
 def _find_shown(hint: Any) -> Shown | None:
