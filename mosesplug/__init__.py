@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from mosesplug.version import __version__
+
 if TYPE_CHECKING:
     from formats.errors import FormatError
     from mosesplug.api.analysis import Analysis, analyze
@@ -17,9 +19,10 @@ if TYPE_CHECKING:
     from mosesplug.api.fit import Fit
     from mosesplug.api.installation import Plugin, list_plugins
     from mosesplug.api.keywords import ListKeywords
+    from mosesplug.api.mbr import mbr
     from mosesplug.api.nbest import NBest, read_nbest, write_nbest
     from mosesplug.api.optimize import HeldOut, algorithms, cross_validate, optimize
-    from mosesplug.api.reranking import mbr, rerank
+    from mosesplug.api.reranking import rerank
     from mosesplug.api.run import Run, open_run, report
     from mosesplug.api.scoring import compare, score
     from mosesplug.api.statistics import StatisticsMetric
@@ -37,7 +40,6 @@ if TYPE_CHECKING:
     )
     from mosesplug.extras.warm_up import WarmUpReport, warm_up
 
-__version__ = "0.1.0"
 
 __all__ = [
     "Analysis",
@@ -91,7 +93,8 @@ _MODULES = {
     "mosesplug.api.keywords": "ListKeywords",
     "mosesplug.api.nbest": "NBest read_nbest write_nbest",
     "mosesplug.api.optimize": "HeldOut algorithms cross_validate optimize",
-    "mosesplug.api.reranking": "mbr rerank",
+    "mosesplug.api.mbr": "mbr",
+    "mosesplug.api.reranking": "rerank",
     "mosesplug.api.run": "Run open_run report",
     "mosesplug.api.scoring": "compare score",
     "mosesplug.api.statistics": "StatisticsMetric",

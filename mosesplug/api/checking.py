@@ -11,9 +11,9 @@ from formats.references import read_references
 from formats.text import StrPath, read_lines
 from mosesplug.api.arrays import encode_texts, load_references
 from mosesplug.api.keywords import LEARNING
+from mosesplug.api.learning_lists import take_lists
 from mosesplug.api.list_sources import ListSource, convert_lists
 from mosesplug.api.table import Table, Tabular
-from mosesplug.api.task import take_lists
 from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from os import PathLike, fspath
@@ -15,32 +15,23 @@ from numpy.typing import NDArray
 
 from formats.moses.ini import MosesIni
 from formats.text import write_atomic
-from formats.weights.any_format import read_weights
-from formats.weights.list_changes import format_list_changes
-from formats.weights.named import sparse_companion
-from formats.weights.weight_format import Format
 from mosesplug.api.arrays import FeatureArrays, convert_features, number_sentences
+from mosesplug.api.gains import Gains, ValidationTable
 from mosesplug.api.keywords import LEARNING
 from mosesplug.api.nbest import NBest
-from mosesplug.api.table import Records, Table, Tabular
-from mosesplug.api.weights import WeightTable, convert_table, find_format
+from mosesplug.api.table import Table
+from mosesplug.api.weights import WeightTable, find_format
 from mosesplug.errors import UsageError, count_noun
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.features import FeatureSpace
-from mosesplug.learning.cross_validation import CrossValidation, Fold
 from mosesplug.learning.domains import DomainScore
 from mosesplug.learning.lengths import record_length
 from mosesplug.learning.optimize import OptimizeResult
 from mosesplug.learning.weights import score_hypotheses
 from mosesplug.metrics.error_rates import display_score
-from mosesplug.results.report.data import ReportData
-from mosesplug.results.report.figures import check_figure, draw_figure
-from mosesplug.results.report.fit_figures import FIT_FIGURES, FitData
-from mosesplug.results.report.gains import render_gain, render_gains, tabulate_gain
-from mosesplug.results.scores.gains import Gain, MetricGain
+from mosesplug.results.report.fit_figures import plot_fit
+from mosesplug.results.report.gains import render_gains
 from mosesplug.results.scores.trade_offs import measure_trade_offs
-from mosesplug.results.views.list_statistics import measure_features
-from mosesplug.results.views.lists import compute_error_surfaces
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lengths import LengthRange
 from mosesplug.tuning_set import linear_scores
@@ -51,79 +42,6 @@ if TYPE_CHECKING:
     from mosesplug.api.list_sources import ListSource
     from mosesplug.api.reranking import RerankedLists
     from mosesplug.learning.optimize import SeedResult
-    from mosesplug.results.weights.convert import ConvertedWeights
-
-_METRICS = "metric is_objective start end difference p_bootstrap p_randomization interval"
-
-
-class Gains(Records[Gain]):
-    """The gains of learning on each kind of sentences."""
-
-    def of_data(self, data: str) -> Gains:
-        """Return those on one kind of sentences, such as ``held out``."""
-        return self._of([gain for gain in self if gain.data == data])
-
-    @property
-    def table(self) -> Table:
-        """One row for each kind of sentences (``data``) and metric.
-
-        ``low`` and ``high`` are the ends of the 95 % interval of ``difference``; ``is_objective``
-        is 1 for the metric that was optimized.
-        """
-        pairs = [(gain, metric) for gain in self for metric in gain.metrics]
-        own = Table.of_records(MetricGain, [metric for _, metric in pairs], _METRICS)
-        sentences = np.array([gain.sentences for gain, _ in pairs], dtype=np.int64)
-        data = [gain.data for gain, _ in pairs]
-        return own.prepend({"data": ("text", data), "sentences": ("int64", sentences)})
-
-    def __repr__(self) -> str:
-        lines = ["\n".join(tabulate_gain(gain)) for gain in self]
-        return "\n\n".join(lines) or "no gains: hold out sentences, or report other metrics"
-
-    def _repr_html_(self) -> str:
-        return "".join(map(render_gain, self)) or f"<p>{escape(repr(self))}</p>"
-
-
-@dataclass(frozen=True, repr=False)
-class ValidationTable(CrossValidation, Tabular):
-    """The result of a cross-validation, which prints as a table.
-
-    ``cross_validate`` returns it.
-
-    Attributes:
-        gains: what learning has gained on all sentences, each decided with weights of the other
-            folds, by the objective and by ``report_metrics``; empty for search graphs.
-    """
-
-    gains: Gains = field(default_factory=Gains)
-
-    @classmethod
-    def of_result(cls, result: CrossValidation, gains: Sequence[Gain] = ()) -> ValidationTable:
-        """Return a result that prints."""
-        return cls(result.folds, result.start, result.held_out, Gains(gains))
-
-    @property
-    def table(self) -> Table:
-        """The scores of the folds: ``fold``, ``sentences``, ``learning`` and ``held_out``."""
-        own = Table.of_records(Fold, self.folds, "sentences learning held_out")
-        numbers = np.arange(1, len(self.folds) + 1)
-        return own.prepend({"fold": ("int64", numbers)})
-
-    def __repr__(self) -> str:
-        gains = f"\n\n{self.gains!r}" if self.gains else ""
-        return f"{self._summary()}\n{self.table!r}{gains}"
-
-    def _repr_html_(self) -> str:
-        gains = self.gains._repr_html_() if self.gains else ""
-        return f"<p>{escape(self._summary())}</p>{self.table._repr_html_()}{gains}"
-
-    def _summary(self) -> str:
-        sentences = sum(fold.sentences for fold in self.folds)
-        return (
-            f"{len(self.folds)}-fold cross-validation of {count_noun(sentences, 'sentence')}: "
-            f"{self.held_out:.4f} held out, {self.start:.4f} with the starting weights"
-        )
-
 
 _DOMAINS = "domain=name held_out=is_held_out sentences start shared end"
 
@@ -466,148 +384,3 @@ def _check_columns(columns: Sequence[object], names: Sequence[str]) -> None:
                 f"column {place} of features is {column!r}, but its weight is that of {name}: "
                 f"give the columns {', '.join(names[:30])} in this order"
             )
-
-
-_SHOWN = 40
-"""Largest number of weights to draw."""
-
-_QUANTITIES = ("score", "loss", "objective")
-"""Values that an algorithm may report for each step; a figure draws the first one present."""
-
-
-def plot_fit(result: OptimizeResult, figure: str) -> Figure:
-    """Return a figure of learned weights.
-
-    Args:
-        result: the weights and what they were learned from.
-        figure: a name in ``report.fit_figures.FIT_FIGURES``.
-
-    Raises:
-        UsageError: there is no such figure, matplotlib is missing, or there are no data for it.
-    """
-    check_figure(figure, FIT_FIGURES)
-    problem, space = result.data.problem, result.data.space
-    if figure in ("surfaces", "features") and "lists" not in problem.candidates.answers:
-        raise UsageError(f"these weights were learned from search graphs, which have no {figure}")
-    learned = _divide_by_norm(result.learning.solution.weights, space)
-    start = _divide_by_norm(result.data.start.weights, space)
-    shown = _find_shown(space, learned)
-    names = _name_columns(space)
-    steps, quantity = _find_steps(result)
-    metric = problem.metric
-    report = ReportData(
-        store="",
-        metric=metric.name,
-        sentence_metric=metric.sentence_metric,
-        signature=result.data.signature,
-        facts={},
-        iterations=(),
-        names=names[: space.n_dense],
-    )
-    if figure == "surfaces":
-        surfaces = compute_error_surfaces(problem.tuning_set, metric, learned, report.names)
-        report = replace(report, surfaces=surfaces)
-    elif figure == "features":
-        facts = measure_features([problem.tuning_set], metric, learned, report.names)
-        report = replace(report, features=facts)
-    return draw_figure(
-        figure,
-        FitData(
-            names=tuple(names[column] for column in shown),
-            start=tuple(start[shown].tolist()),
-            learned_weights=tuple(learned[shown].tolist()),
-            steps=steps,
-            quantity=metric.name if quantity == "score" else quantity,
-            report=report,
-        ),
-        FIT_FIGURES,
-    )
-
-
-def _divide_by_norm(weights: NDArray[np.float64], space: FeatureSpace) -> NDArray[np.float64]:
-    """Return weights divided by the L1 norm of the dense ones, if there are any."""
-    norm = float(np.abs(weights[: space.n_dense] if space.n_dense else weights).sum())
-    return weights / norm if norm > 0.0 else weights
-
-
-def _find_shown(space: FeatureSpace, weights: NDArray[np.float64]) -> list[int]:
-    """Return the dense columns and the largest sparse ones, as many as fit."""
-    n_dense = min(space.n_dense, _SHOWN)
-    sparse = space.n_dense + np.argsort(-np.abs(weights[space.n_dense :]), kind="stable")
-    active = [column for column in sparse[: _SHOWN - n_dense].tolist() if weights[column] != 0.0]
-    return [*range(n_dense), *active]
-
-
-def _name_columns(space: FeatureSpace) -> tuple[str, ...]:
-    """Return a name for each column: ``LM`` for a single value, ``TM_0`` for several."""
-    return tuple(map(mark_invalid_utf8, space.labels))
-
-
-def _find_steps(result: OptimizeResult) -> tuple[tuple[float, ...], str]:
-    """Return what the algorithm recorded at each step, and its name."""
-    history = result.learning.solution.history
-    for quantity in _QUANTITIES:
-        values = [step[quantity] for step in history if quantity in step]
-        if values:
-            return tuple(map(float, values)), quantity
-    return (), ""
-
-
-def find_result_format(
-    name: str | None, path: Path | None, init: Path | None
-) -> tuple[Format, MosesIni | None]:
-    """Return the format of learned weights, and the configuration they go into.
-
-    Args:
-        name: its name; None: by the name of the file. A name that ends in ``.ini`` asks for a
-            ``moses.ini`` only if the starting weights are those of one.
-        path: the file; None: stdout.
-        init: the file of the starting weights.
-
-    Raises:
-        UsageError: an unknown format, or one that needs a configuration or a file.
-    """
-    to = find_format(Path() if path is None else path, name)
-    if to != "moses.ini":
-        return to, None
-    config = read_weights(init).ini if init is not None and init.is_file() else None
-    if config is not None and path is not None:
-        return to, config
-    if name is None:
-        return "dense", None
-    needed = "{--init}, a moses.ini" if config is None else "{--output}"
-    raise UsageError(f"{{--weights-format}} {name} requires {needed}")
-
-
-def format_result(
-    fit: Fit, to: Format, config: MosesIni | None, path: Path | None, domain: str | None = None
-) -> ConvertedWeights:
-    """Return the text of the file of learned weights, and that of sparse weights.
-
-    Args:
-        fit: the weights.
-        to: the format.
-        config: the configuration that a ``moses.ini`` is made from.
-        path: the file, if there is one; the second is ``PATH.sparse``.
-        domain: the domain whose weights are written; None: the shared ones.
-
-    Raises:
-        OptimizerError: a weight is not finite, or all of them are 0.
-        DataError: the format cannot hold a name, or the configuration has other features.
-    """
-    from mosesplug.learning.weights import format_weights
-    from mosesplug.results.weights.convert import ConvertedWeights, explain_unrecorded
-
-    table = fit.weights if domain is None else fit.domains[domain]
-    dense, sparse = format_weights(table.space, table.vector, fit.result.data.problem.is_fixed)
-    changes = table.file.changes
-    if to == "dense":
-        return ConvertedWeights(
-            format_list_changes(changes) + dense,
-            sparse or None,
-            tuple(explain_unrecorded(changes, to, path)),
-        )
-    beside = sparse_companion(path or "output")
-    converted = convert_table(table, to, config=config, path=path, sparse_output=beside)
-    # Which features are not tuned or in another order is known to who has learned the weights.
-    return replace(converted, notes=tuple(explain_unrecorded(changes, to, path)))

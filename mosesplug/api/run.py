@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,25 +15,22 @@ import numpy as np
 from formats.moses.ini import read_moses_ini
 from formats.text import StrPath, write_atomic
 from mosesplug.api.arrays import FeatureArrays
+from mosesplug.api.hypothesis_table import tabulate_hypotheses
 from mosesplug.api.keywords import LEARNING, RUN
 from mosesplug.api.nbest import NBest, make_block
 from mosesplug.api.progress import Progress, open_progress
-from mosesplug.api.table import Column, ColumnType, NamedValues, Table
+from mosesplug.api.table import Table
 from mosesplug.api.weights import WeightTable
 from mosesplug.cores import usable_cores
-from mosesplug.errors import DataError, StoreError, StoreInUse, count_noun
+from mosesplug.errors import StoreError, StoreInUse, count_noun
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.features import FeatureSpace
-from mosesplug.metrics.protocol import score_sentences
 from mosesplug.results.report.data import IterationFacts
 from mosesplug.results.report.figures import check_figure, render_png, require_matplotlib
 from mosesplug.results.report.gather import STEPS, gather_report_steps
 from mosesplug.results.report.page import render_page
 from mosesplug.results.views.hypotheses import (
-    HypothesisBatch,
-    count_hypotheses,
     read_hypotheses,
-    split_sentences,
 )
 from mosesplug.results.views.importing import open_as_store
 from mosesplug.results.views.list_statistics import summarize_iterations
@@ -286,16 +284,9 @@ class Run:
         Raises:
             DataError: there is no such iteration or sentence, or the run has no lists.
         """
-        with self._open(with_lists=True) as stored:
-            wanted = range(stored.n_sentences) if sentences is None else sorted(set(sentences))
-            n_rows = count_hypotheses(stored, wanted, iteration)
-            parts = split_sentences(stored, wanted)
-            n_iterations = len(stored.records)
-            empty = read_hypotheses(stored, (), None)
-            types = {name: kind for name, (kind, _) in _make_columns(stored, empty).items()}
-
-        read = _StoredHypotheses(self, tuple(parts), iteration, n_iterations, types)
-        return Table(types, n_rows, read)
+        return tabulate_hypotheses(
+            partial(self._open, with_lists=True), self.path, iteration, sentences
+        )
 
     @RUN.in_messages()
     def plot(self, figure: str = "scores", *, sentence: int | None = None) -> Figure:
@@ -349,66 +340,6 @@ class Run:
             f"{self.metric} {scores[0]:.4f} to {scores[-1]:.4f} "
             f"(best {max(scores):.4f}), {state}"
         )
-
-
-@dataclass(frozen=True)
-class _StoredHypotheses:
-    """Reads the batches of a table of hypotheses.
-
-    An object and no function, so that the table can be pickled.
-
-    Attributes:
-        run: the run.
-        parts: the sentences of each batch.
-        iteration: as for ``Run.hypotheses``.
-        n_iterations: number of iterations to read; those that were added since are left out.
-        types: the columns.
-    """
-
-    run: Run
-    parts: tuple[Sequence[int], ...]
-    iteration: int | None
-    n_iterations: int
-    types: Mapping[str, ColumnType]
-
-    def __call__(self) -> Iterator[Mapping[str, Column]]:
-        for part in self.parts:
-            with self.run._open(with_lists=True) as stored:
-                as_before = replace(stored, records=stored.records[: self.n_iterations])
-                batch = read_hypotheses(as_before, part, self.iteration)
-                columns = _make_columns(as_before, batch)
-            if not self.types.keys() <= columns.keys():
-                raise DataError(f"{self.run.path} was changed while it was read: open it again")
-            yield {name: columns[name][1] for name in self.types}
-
-
-def _make_columns(run: StoredRun, batch: HypothesisBatch) -> dict[str, tuple[ColumnType, Column]]:
-    """Return the columns of a table of hypotheses.
-
-    Names of dense features end with an underscore and a number, so no other column has their name.
-    """
-    columns: dict[str, tuple[ColumnType, Column]] = {
-        "iteration": ("int64", batch.iterations),
-        "sentence": ("int64", batch.sentences),
-        "rank": ("int64", batch.ranks),
-        "text": ("text", [text.decode("utf-8", "replace") for text in batch.texts]),
-        "model_score": ("float64", batch.model_scores),
-        "sentence_score": ("float64", score_sentences(run.metric, batch.stats)),
-    }
-    for name, values in zip(run.space.names, batch.dense.T, strict=False):
-        columns[_printable(name)] = ("float32", values)
-    if batch.sparse is not None:
-        names = [_printable(name) for name in run.space.sparse]
-        columns["sparse"] = ("features", NamedValues(names, batch.sparse))
-    kind: ColumnType = "int64" if batch.stats.dtype.kind == "i" else "float32"
-    for place, values in enumerate(batch.stats.T):
-        columns[f"statistic{place}"] = (kind, values)
-    return columns
-
-
-def _printable(name: str) -> str:
-    """Escape invalid UTF-8 in the name of a feature, so that names stay distinct."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 @LEARNING.in_messages()

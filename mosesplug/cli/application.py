@@ -12,10 +12,10 @@ import typer
 import typer.core
 import typer.main
 
-from mosesplug import __version__
 from mosesplug.cli.shared.exits import exit_code
 from mosesplug.cli.table import COMMANDS, MERT_MOSES, TYPER_SETTINGS, Command, CommandGroup, Table
 from mosesplug.errors import suggest
+from mosesplug.version import __version__
 
 
 def _listing(table: Table) -> type[typer.core.TyperGroup]:

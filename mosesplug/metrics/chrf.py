@@ -29,7 +29,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug import __version__
 from mosesplug.errors import UsageError
 from mosesplug.kernels import kernel, read_only
 from mosesplug.metrics.characters import space_out, space_out_lines
@@ -47,6 +46,7 @@ from mosesplug.metrics.plain import (
 from mosesplug.metrics.protocol import PreparedReferences
 from mosesplug.metrics.reference_metric import ReferenceMetric
 from mosesplug.metrics.words import ReferenceWords, compile_words
+from mosesplug.version import __version__
 
 ORDER = 6
 """Characters in the longest n-gram."""

@@ -20,9 +20,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from mosesplug import __version__
 from mosesplug.errors import UsageError
 from mosesplug.metrics.hypotheses import HypothesisRanges, rewrite_texts
+from mosesplug.version import __version__
 
 TOKENIZERS = (
     "none",

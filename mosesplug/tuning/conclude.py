@@ -8,7 +8,6 @@ from pathlib import Path
 
 from formats.text import write_atomic
 from formats.weights.files import format_sparse
-from mosesplug import __version__
 from mosesplug.events import Note, RunFinished
 from mosesplug.optimizers import corpus_score
 from mosesplug.settings.configuration import Configuration
@@ -31,6 +30,7 @@ from mosesplug.tuning.workdir.records import (
 )
 from mosesplug.tuning.workdir.summary import Result, ScoredOn, summarize_iterations
 from mosesplug.tuning.workdir.workspace import Workspace
+from mosesplug.version import __version__
 
 _BEST = "best-heldout"
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from formats.pipes import copy_pipes
 from formats.references import reference_files
-from mosesplug.api.fit import find_result_format, format_result
 from mosesplug.api.optimize import check_settings, fit_settings
 from mosesplug.cli.learn.options import OptimizeCommand
+from mosesplug.cli.learn.result_files import find_result_format, format_result
 from mosesplug.cli.shared.layouts import TableLayout, current_layout
 from mosesplug.cli.shared.output import (
     check_output,

@@ -23,7 +23,6 @@ from formats.moses.decoder_flags import SHORT_FLAGS
 from formats.moses.ini import MosesIni, read_moses_ini
 from formats.text import read_lines
 from formats.weights.files import read_sparse
-from mosesplug import __version__
 from mosesplug.cli.shared.exits import exit_code
 from mosesplug.errors import UsageError
 from mosesplug.extras.phrase_decoder.model import Model, load_model
@@ -37,6 +36,7 @@ from mosesplug.extras.phrase_decoder.settings import (
 )
 from mosesplug.extras.phrase_decoder.translation import Translation, split_sentences, translate
 from mosesplug.tuning.parallel.ordered_map import map_in_order
+from mosesplug.version import __version__
 
 PROGRAM = "mosesplug-decoder"
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from formats.text import write_atomic
 from formats.weights.files import ShowWeights, format_sparse, read_show_weights
-from mosesplug import __version__
 from mosesplug.errors import DataError
 from mosesplug.events import Note, Watcher
 from mosesplug.features import FeatureSpace
@@ -28,6 +27,7 @@ from mosesplug.tuning.repeats.scores import (
 from mosesplug.tuning.weights import Weights, average_weights
 from mosesplug.tuning.workdir.iteration_files import format_date, result_path, write_config
 from mosesplug.tuning.workdir.workspace import Workspace
+from mosesplug.version import __version__
 
 
 @dataclass(frozen=True)
