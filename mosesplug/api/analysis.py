@@ -12,7 +12,7 @@ from mosesplug.api.arrays import encode_texts, load_references, name_references
 from mosesplug.api.keywords import LEARNING, check_integer
 from mosesplug.api.progress import Progress, open_progress
 from mosesplug.api.scoring import list_metrics, load_systems
-from mosesplug.api.table import Table
+from mosesplug.api.table import Table, tabulate_records
 from mosesplug.errors import UsageError
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.metrics import Metric
@@ -60,22 +60,22 @@ class Analysis:
     @property
     def words(self) -> Table:
         """Precision, recall and F1 of words by their frequency."""
-        return Table.of_records(WordAccuracy, self.facts.words)
+        return tabulate_records(WordAccuracy, self.facts.words)
 
     @property
     def sentences(self) -> Table:
         """Scores of sentences by length, by difference of length, and by sentence score."""
-        return Table.of_records(SentenceBucket, self.facts.sentences)
+        return tabulate_records(SentenceBucket, self.facts.sentences)
 
     @property
     def ngrams(self) -> Table:
         """N-grams that one system has right, or wrong, more often than the baseline."""
-        return Table.of_records(NgramDifference, self.facts.ngrams)
+        return tabulate_records(NgramDifference, self.facts.ngrams)
 
     @property
     def examples(self) -> Table:
         """Sentences whose scores differ most; line breaks separate several references."""
-        return Table.of_records(Example, self.facts.examples)
+        return tabulate_records(Example, self.facts.examples)
 
     def write_html(
         self,

@@ -13,7 +13,7 @@ from mosesplug.api.arrays import encode_texts, load_references
 from mosesplug.api.keywords import LEARNING
 from mosesplug.api.learning_lists import take_lists
 from mosesplug.api.list_sources import ListSource, convert_lists
-from mosesplug.api.table import Table, Tabular
+from mosesplug.api.table import Table, Tabular, tabulate_records
 from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
@@ -38,7 +38,7 @@ class DataReport(DataCheck, Tabular):
     @property
     def table(self) -> Table:
         """The size of each text: one row for each."""
-        return Table.of_records(TextStatistics, self.texts)
+        return tabulate_records(TextStatistics, self.texts)
 
     def __repr__(self) -> str:
         return render(self).rstrip("\n")

@@ -54,10 +54,10 @@ def run_experiment(
         DataError: a run was begun with another definition; or runs failed, which the message
             names, after the others were finished.
     """
-    given = {name: str(path) for name, path in (paths or {}).items()}
+    spelled = {name: str(path) for name, path in (paths or {}).items()}
     with RUN.in_messages(), follow(watch, None) as receive, open_progress(progress) as report:
         experiment = read_experiment(
-            Path(file), paths=given, directory=None if directory is None else Path(directory)
+            Path(file), paths=spelled, directory=None if directory is None else Path(directory)
         )
         plan = plan_experiment(experiment)
         failures = finish_experiment(

@@ -19,7 +19,7 @@ from mosesplug.api.arrays import FeatureArrays, convert_features, number_sentenc
 from mosesplug.api.gains import Gains, ValidationTable
 from mosesplug.api.keywords import LEARNING
 from mosesplug.api.nbest import NBest
-from mosesplug.api.table import Table
+from mosesplug.api.table import Table, tabulate_records
 from mosesplug.api.weights import WeightTable, find_format
 from mosesplug.errors import UsageError, count_noun
 from mosesplug.escapes import mark_invalid_utf8
@@ -115,7 +115,7 @@ class Fit:
 
         ``held_out`` is 1 in rows of sentences that were held out. Without ``domains``, no rows.
         """
-        return Table.of_records(DomainScore, self.result.score_domains(), _DOMAINS)
+        return tabulate_records(DomainScore, self.result.score_domains(), _DOMAINS)
 
     @property
     def _space(self) -> FeatureSpace:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mosesplug.api.table import Records, Table, Tabular
+from mosesplug.api.table import Column, ColumnType, Records, Table, Tabular, tabulate_records
 from mosesplug.errors import count_noun
 from mosesplug.learning.cross_validation import CrossValidation, Fold
 from mosesplug.results.report.gains import render_gain, tabulate_gain
@@ -37,10 +37,13 @@ class Gains(Records[Gain]):
         is 1 for the metric that was optimized.
         """
         pairs = [(gain, metric) for gain in self for metric in gain.metrics]
-        own = Table.of_records(MetricGain, [metric for _, metric in pairs], _METRICS)
         sentences = np.array([gain.sentences for gain, _ in pairs], dtype=np.int64)
         data = [gain.data for gain, _ in pairs]
-        return own.prepend({"data": ("text", data), "sentences": ("int64", sentences)})
+        front: dict[str, tuple[ColumnType, Column]] = {
+            "data": ("text", data),
+            "sentences": ("int64", sentences),
+        }
+        return tabulate_records(MetricGain, [metric for _, metric in pairs], _METRICS, front)
 
     def __repr__(self) -> str:
         lines = ["\n".join(tabulate_gain(gain)) for gain in self]
@@ -71,9 +74,9 @@ class ValidationTable(CrossValidation, Tabular):
     @property
     def table(self) -> Table:
         """The scores of the folds: ``fold``, ``sentences``, ``learning`` and ``held_out``."""
-        own = Table.of_records(Fold, self.folds, "sentences learning held_out")
         numbers = np.arange(1, len(self.folds) + 1)
-        return own.prepend({"fold": ("int64", numbers)})
+        columns = "sentences learning held_out"
+        return tabulate_records(Fold, self.folds, columns, {"fold": ("int64", numbers)})
 
     def __repr__(self) -> str:
         gains = f"\n\n{self.gains!r}" if self.gains else ""

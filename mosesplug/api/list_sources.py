@@ -240,7 +240,7 @@ def _simplify(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogateescape")
     if isinstance(value, Mapping):
-        return {str(name): _simplify(each) for name, each in value.items()}
+        return {str(name): _simplify(part) for name, part in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: _simplify(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, list | tuple):

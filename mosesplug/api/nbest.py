@@ -94,10 +94,10 @@ class NBest(Tabular):
         values = convert_features(features, names, dense)
         numbered = number_sentences(sentence_ids, len(values))
         ids = np.array(numbered.ids, dtype=object)[numbered.numbers]
-        for row, each in enumerate(ids.tolist()):
-            if not isinstance(each, int) or each < 0:
+        for row, number in enumerate(ids.tolist()):
+            if not isinstance(number, int) or number < 0:
                 raise DataError(
-                    f"sentence_ids[{row}] is {each!r}: the ids of n-best lists are lines of the "
+                    f"sentence_ids[{row}] is {number!r}: the ids of n-best lists are lines of the "
                     "input, integers from 0"
                 )
         texts = encode_texts(hypotheses, "hypotheses", len(values))

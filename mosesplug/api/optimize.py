@@ -317,7 +317,7 @@ def algorithms() -> dict[str, str]:
     """
     from mosesplug.optimizers import algorithms as registered
 
-    return {name: each.summary for name, each in registered().items()}
+    return {name: algorithm.summary for name, algorithm in registered().items()}
 
 
 def check_settings(settings: LearningSettings) -> tuple[Optimizer, list[str]]:
@@ -339,7 +339,7 @@ def check_settings(settings: LearningSettings) -> tuple[Optimizer, list[str]]:
 def fit_settings(
     settings: LearningSettings,
     optimizer: Optimizer,
-    given: GivenData = NOTHING_GIVEN,
+    data: GivenData = NOTHING_GIVEN,
     progress: ReportWork = no_progress,
     *,
     idle: Sequence[str] = (),
@@ -351,7 +351,7 @@ def fit_settings(
     Args:
         settings: what to learn from, and how.
         optimizer, idle: from ``check_settings``.
-        given: data in the place of those that settings name.
+        data: data in the place of those that settings name.
         progress: called with the work done.
         columns, config: see ``Fit``.
 
@@ -359,7 +359,7 @@ def fit_settings(
         UsageError, FormatError, DataError, OptimizerError: see ``optimize``.
         OSError: a file is missing.
     """
-    result = learn(settings, optimizer, progress, given)
+    result = learn(settings, optimizer, progress, data)
     gains = measure_gains(result)
     gaming = find_gaming(gains)
     warnings = (*idle, *result.warnings, *([] if gaming is None else [gaming]))

@@ -19,7 +19,7 @@ from mosesplug.api.hypothesis_table import tabulate_hypotheses
 from mosesplug.api.keywords import LEARNING, RUN
 from mosesplug.api.nbest import NBest, make_block
 from mosesplug.api.progress import Progress, open_progress
-from mosesplug.api.table import Table
+from mosesplug.api.table import Table, tabulate_records
 from mosesplug.api.weights import WeightTable
 from mosesplug.cores import usable_cores
 from mosesplug.errors import StoreError, StoreInUse, count_noun
@@ -171,7 +171,7 @@ class Run:
         """
         with self._open() as stored:
             rows = list(summarize_iterations(stored, oracles=False))
-        return Table.of_records(IterationFacts, rows, _ITERATIONS)
+        return tabulate_records(IterationFacts, rows, _ITERATIONS)
 
     @property
     def best(self) -> dict[str, Any]:
@@ -241,7 +241,7 @@ class Run:
                 if oracles
                 else tuple(summarize_iterations(stored, oracles=False))
             )
-        return Table.of_records(IterationFacts, rows, _SCORES)
+        return tabulate_records(IterationFacts, rows, _SCORES)
 
     @RUN.in_messages()
     def importance(self, *, top: int = 20, threads: int | None = None) -> Table:
@@ -263,7 +263,7 @@ class Run:
 
         with self._open(with_lists=True) as stored:
             *_, importance = measure_importance(stored, top=top, threads=threads or usable_cores())
-        return Table.of_records(FeatureImportance, importance.features)
+        return tabulate_records(FeatureImportance, importance.features)
 
     def hypotheses(
         self, iteration: int | None = None, sentences: Sequence[int] | None = None

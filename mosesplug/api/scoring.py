@@ -22,7 +22,7 @@ from mosesplug.api.statistics import (
     convert_named_scores,
     read_columns,
 )
-from mosesplug.api.table import Records, Table
+from mosesplug.api.table import Records, Table, tabulate_records
 from mosesplug.errors import Message, UsageError
 from mosesplug.learning.lists.outside import make_outside_metrics
 from mosesplug.learning.lists.references import match_references
@@ -64,7 +64,7 @@ class Scores(Records[Score], Generic[Score]):
     def table(self) -> Table:
         """The scores as a table, without those of single sentences."""
         kind = type(self._records[0]) if self._records else None
-        return Table.of_columns({}) if kind is None else Table.of_records(kind, self._records)
+        return Table.of_columns({}) if kind is None else tabulate_records(kind, self._records)
 
     def __repr__(self) -> str:
         return "\n".join([repr(self.table), *(f"warning: {warning}" for warning in self.warnings)])

@@ -308,7 +308,7 @@ def _convert_runs(values: Any, system: System, key: str, what: str) -> list[NDAr
     of_runs = [values] if len(runs) == 1 and not _holds_runs(values) else values
     if isinstance(of_runs, str | PathLike) or len(of_runs) != len(runs):
         raise UsageError(f"{what} must be a list with the scores of each of {len(runs)} runs")
-    return [_convert_run(each, run, key, what) for each, run in zip(of_runs, runs, strict=True)]
+    return [_convert_run(name, run, key, what) for name, run in zip(of_runs, runs, strict=True)]
 
 
 def _holds_runs(values: Any) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from importlib.util import find_spec
 from itertools import islice, pairwise
 from os import PathLike
-from types import NoneType, UnionType
+from types import MappingProxyType, NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -133,41 +133,22 @@ class Table:
         return cls(types, n_rows, _InMemory(values))
 
     @classmethod
-    def of_records(cls, kind: type, records: Sequence[object], columns: str = "") -> Table:
-        """Return a table with a row for each record; an unknown number (None) is NaN.
+    def of_records(
+        cls, records: Sequence[object], types: Mapping[str, ColumnType], **attributes: str
+    ) -> Table:
+        """Return a table of attributes of objects; an unknown number (None) is NaN.
 
         Args:
-            kind: the type of the records, whose annotations give the types of the columns.
-            records: the records.
-            columns: fields or properties, separated by blanks; ``name=field`` has another name. An
-                ``interval`` becomes ``low`` and ``high``. Empty: all fields that are numbers, texts
-                or intervals.
+            records: the objects, one for each row.
+            types: type of each column.
+            attributes: the attribute of a column that has another name.
         """
-        hints = {name: _strip_hint(hint) for name, hint in find_hints(kind).items()}
-        if not columns:
-            names = (field.name for field in fields(kind))
-            columns = " ".join(name for name in names if hints[name] in _COLUMN_TYPES)
-        made: dict[str, tuple[ColumnType, Column]] = {}
-        for column in columns.split():
-            name, _, attribute = column.partition("=")
-            attribute = attribute or name
-            values: list[Any] = [getattr(record, attribute) for record in records]
-            column_type = _COLUMN_TYPES[hints[attribute]]
-            if column_type == "interval":
-                ends = np.array([value or (np.nan, np.nan) for value in values], dtype=np.float64)
-                for end, numbers in zip(("low", "high"), ends.reshape(-1, 2).T, strict=True):
-                    made[name.removesuffix("interval") + end] = "float64", numbers
-            elif column_type == "text":
-                made[name] = "text", list(map(_decode, values))
-            else:
-                # NumPy converts None to NaN.
-                made[name] = column_type, np.array(values, dtype=column_type)
-        return cls.of_columns(made)
-
-    def prepend(self, columns: Mapping[str, tuple[ColumnType, Column]]) -> Table:
-        """Return a table in memory with more columns in front."""
-        (own,) = self._batches()
-        return self.of_columns({**columns, **{n: (self._types[n], own[n]) for n in own}})
+        columns: dict[str, tuple[ColumnType, Column]] = {}
+        for name, kind in types.items():
+            values = [getattr(record, attributes.get(name, name)) for record in records]
+            # NumPy converts None to NaN.
+            columns[name] = kind, values if kind == "text" else np.array(values, dtype=kind)
+        return cls.of_columns(columns)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -401,6 +382,44 @@ _COLUMN_TYPES: dict[Any, Literal["int64", "float64", "text", "interval"]] = {
     tuple[float, float]: "interval",
 }
 """Types of columns by the annotation of a field, without marks and ``None``."""
+
+
+def tabulate_records(
+    kind: type,
+    records: Sequence[object],
+    columns: str = "",
+    front: Mapping[str, tuple[ColumnType, Column]] = MappingProxyType({}),
+) -> Table:
+    """Return a table with a row for each record; an unknown number (None) is NaN.
+
+    Args:
+        kind: the type of the records, whose annotations give the types of the columns.
+        records: the records.
+        columns: fields or properties, separated by blanks; ``name=field`` has another name. An
+            ``interval`` becomes ``low`` and ``high``. Empty: all fields that are numbers, texts
+            or intervals.
+        front: more columns, in front of these.
+    """
+    hints = {name: _strip_hint(hint) for name, hint in find_hints(kind).items()}
+    if not columns:
+        names = (field.name for field in fields(kind))
+        columns = " ".join(name for name in names if hints[name] in _COLUMN_TYPES)
+    converted: dict[str, tuple[ColumnType, Column]] = {}
+    for column in columns.split():
+        name, _, attribute = column.partition("=")
+        attribute = attribute or name
+        values: list[Any] = [getattr(record, attribute) for record in records]
+        column_type = _COLUMN_TYPES[hints[attribute]]
+        if column_type == "interval":
+            ends = np.array([value or (np.nan, np.nan) for value in values], dtype=np.float64)
+            for end, numbers in zip(("low", "high"), ends.reshape(-1, 2).T, strict=True):
+                converted[name.removesuffix("interval") + end] = "float64", numbers
+        elif column_type == "text":
+            converted[name] = "text", list(map(_decode, values))
+        else:
+            # NumPy converts None to NaN.
+            converted[name] = column_type, np.array(values, dtype=column_type)
+    return Table.of_columns({**front, **converted})
 
 
 def _strip_hint(hint: Any) -> Any:

@@ -212,17 +212,17 @@ def _add_scores(
     return replace(settings, lists=lists, heldout_scores=others)
 
 
-def _arrange_scores(settings: LearningSettings, made: ArrayLists) -> LearningSettings:
+def _arrange_scores(settings: LearningSettings, arranged_lists: ArrayLists) -> LearningSettings:
     """Return settings whose scores are in the order of lists that were made of arrays."""
     arranged = []
     for source in settings.lists.scores:
         if source.values is not None:
-            if len(source.values) != len(made.order):
+            if len(source.values) != len(arranged_lists.order):
                 raise UsageError(
                     f"scores[{source.name!r}] has {len(source.values)} rows: give a number for "
-                    f"each of {len(made.order)} hypotheses"
+                    f"each of {len(arranged_lists.order)} hypotheses"
                 )
-            source = replace(source, values=source.values[made.order])
+            source = replace(source, values=source.values[arranged_lists.order])
         arranged.append(source)
     return replace(settings, lists=replace(settings.lists, scores=tuple(arranged)))
 

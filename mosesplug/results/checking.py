@@ -155,59 +155,61 @@ def check_data(
         FormatError: a file cannot be read.
         DataError: the lists do not fit.
     """
-    found = _Findings()
+    findings = _Findings()
     texts = [TextStatistics.of_lines("source", source)]
     several = len(references) > 1
     names = [f"reference {n}" if several else "reference" for n in range(len(references))]
     named = zip(names, references, strict=True)
     texts += [TextStatistics.of_lines(name, lines) for name, lines in named]
-    found.signs += find_source_signs(source, references)
-    _check_lengths(found, texts)
-    for name, each in zip(names, references, strict=True):
-        _check_alignment(found, source, each, name)
+    findings.signs += find_source_signs(source, references)
+    _check_lengths(findings, texts)
+    for name, translations in zip(names, references, strict=True):
+        _check_alignment(findings, source, translations, name)
         if not nbest:  # else the lists tell more
             marks = compare_styles(
-                source, "source sentences", each, f"{name} lines", same_language=False
+                source, "source sentences", translations, f"{name} lines", same_language=False
             )
-            found.signs += marks
+            findings.signs += marks
     if nbest:
         lists = load_lists(nbest, references, metric, dense=find_dense_features(nbest, NO_SETTINGS))
-        found.signs += [WarningSign("texts", note) for note in lists.notes]
-        _check_lists(found, lists.tuning_set)
+        findings.signs += [WarningSign("texts", note) for note in lists.notes]
+        _check_lists(findings, lists.tuning_set)
     if phrase_table is not None:
-        _check_phrases(found, source, references, phrase_table)
+        _check_phrases(findings, source, references, phrase_table)
     views = views_of_signatures([metric.signature()])
     for other, what in ((train, "training text"), (test, "test set")):
         if other is not None:
             texts.append(TextStatistics.of_lines(what, other))
-            _check_overlap(found, source, other, what)
-            found.signs += compare_styles(source, "source sentences", other, f"{what} lines", views)
-    return DataCheck(tuple(texts), found.facts, tuple(found.signs))
+            _check_overlap(findings, source, other, what)
+            findings.signs += compare_styles(
+                source, "source sentences", other, f"{what} lines", views
+            )
+    return DataCheck(tuple(texts), findings.facts, tuple(findings.signs))
 
 
-def _check_lengths(found: _Findings, texts: Sequence[TextStatistics]) -> None:
+def _check_lengths(findings: _Findings, texts: Sequence[TextStatistics]) -> None:
     source = texts[0]
     if source.lines < _FEWEST_SENTENCES:
-        found.warn(
+        findings.warn(
             "few sentences",
             f"{count_noun(source.lines, 'sentence')}: too few to learn weights that hold for other"
             " text. Tuning sets have 1,000 to 3,000",
         )
     for text in texts:
         if text.empty and text is source:
-            found.warn(
+            findings.warn(
                 "empty lines",
                 f"{text.empty} of {text.lines} lines of the {text.name} are empty. Remove these"
                 " sentences from all files",
             )
         if text.repeated > _REPEATED * text.lines:
-            found.warn(
+            findings.warn(
                 "repeated lines",
                 f"{text.repeated} of {text.lines} lines of the {text.name} stand in it before: they"
                 " count several times. Remove repeated sentences",
             )
     if source.longest > _LONG:
-        found.warn(
+        findings.warn(
             "long lines",
             f"the longest source sentence has {source.longest} words: see that each line is one"
             f" sentence, and remove those of more than {_LONG} words",
@@ -215,7 +217,7 @@ def _check_lengths(found: _Findings, texts: Sequence[TextStatistics]) -> None:
 
 
 def _check_alignment(
-    found: _Findings, source: Sequence[bytes], target: Sequence[bytes], name: str
+    findings: _Findings, source: Sequence[bytes], target: Sequence[bytes], name: str
 ) -> None:
     """Find translations whose length is not that of their line."""
     lengths = np.array(
@@ -230,12 +232,12 @@ def _check_alignment(
         for number, (a, b) in enumerate(zip(source, target, strict=True), start=1)
         if a.strip() and b.strip() and _is_other_length(len(a) * usual, len(b))
     ]
-    found.facts[f"length of {name} by source"] = usual
-    found.facts[f"lines of {name} of another length"] = len(strange)
+    findings.facts[f"length of {name} by source"] = usual
+    findings.facts[f"lines of {name} of another length"] = len(strange)
     if np.ptp(lengths[:, 0]) and np.ptp(lengths[:, 1]) and len(lengths) >= 50:
         correlation = float(np.corrcoef(np.log(lengths).T)[0, 1])
         if correlation < 0.4:
-            found.warn(
+            findings.warn(
                 "alignment",
                 f"the lengths of source and {name} have a correlation of {correlation:.2f}: line N"
                 " of one is not the translation of line N of the other. See whether a line is"
@@ -243,7 +245,7 @@ def _check_alignment(
             )
             return
     if strange:
-        found.warn(
+        findings.warn(
             "lengths",
             f"{len(strange)} of {len(source)} lines of the {name} are {_MISALIGNED:g} times longer"
             f" or shorter than usual, such as {', '.join(map(str, strange[:_SHOWN]))}: see whether"
@@ -256,65 +258,70 @@ def _is_other_length(expected: float, length: int) -> bool:
     return many > _MISALIGNED * few and many - few > 40
 
 
-def _check_lists(found: _Findings, lists: TuningSet) -> None:
+def _check_lists(findings: _Findings, lists: TuningSet) -> None:
     filled = int(np.count_nonzero(np.diff(lists.offsets)))
     n_dense, n_sparse = lists.space.n_dense, lists.space.n_sparse
-    found.facts |= {
+    findings.facts |= {
         "sentences with hypotheses": filled,
         "hypotheses of a sentence": lists.n_hyps / max(filled, 1),
         "dense features": n_dense,
         "sparse features": n_sparse,
     }
     if filled < lists.n_sentences:
-        found.warn(
+        findings.warn(
             "missing lists",
             f"{lists.n_sentences - filled} of {lists.n_sentences} sentences have no hypotheses."
             " Check that the lists are complete and of this source",
         )
     if filled < _SENTENCES_PER_FEATURE * n_dense:
-        found.warn(
+        findings.warn(
             "many features",
             f"{filled} sentences for {n_dense} dense features: weights will fit these sentences"
             " and no others. Give more sentences, or tune fewer features ({--active})",
         )
     if n_sparse > filled:
-        found.warn(
+        findings.warn(
             "many features",
             f"{filled} sentences for {n_sparse} sparse features: hold sentences out ({{--heldout}})"
             " and choose an algorithm that regularizes (kbmira, margin, xbleu)",
         )
-    found.signs += find_list_signs(lists)
+    findings.signs += find_list_signs(lists)
 
 
 def _check_phrases(
-    found: _Findings, source: Sequence[bytes], references: Sequence[Sequence[bytes]], path: StrPath
+    findings: _Findings,
+    source: Sequence[bytes],
+    references: Sequence[Sequence[bytes]],
+    path: StrPath,
 ) -> None:
     """Find words that the phrase table cannot translate or produce."""
     words, produced = set[bytes](), set[bytes]()
     samples: dict[bytes, None] = {}
-    made: dict[bytes, None] = {}
+    phrases: dict[bytes, None] = {}
     for phrase, translation in _read_phrases(path):
         words.update(phrase.split())
         produced.update(translation.split())
         if len(samples) < _MOST_SAMPLES:
-            samples[phrase] = made[translation] = None
+            samples[phrase] = phrases[translation] = None
     for name, key, texts, known in (
         ("source", "unknown words of source", [source], words),
         ("references", "unreachable words of references", references, produced),
     ):
         bag = Counter(word for lines in texts for line in lines for word in line.split())
         unknown = sum(count for word, count in bag.items() if word not in known)
-        share = found.facts[key] = unknown / max(bag.total(), 1)
+        share = findings.facts[key] = unknown / max(bag.total(), 1)
         if share > _UNKNOWN:
             common = [word for word, _ in bag.most_common() if word not in known][:_SHOWN]
-            found.warn(
+            findings.warn(
                 "unknown words",
                 f"{share:.1%} of the words of the {name} are not in the phrase table, such as"
                 f" {', '.join(map(quote, common))}: see that both are tokenized and cased alike",
             )
-    found.signs += compare_styles(source, "source sentences", [*samples], "phrases of the table")
+    findings.signs += compare_styles(source, "source sentences", [*samples], "phrases of the table")
     for lines in references:
-        found.signs += compare_styles(lines, "references", [*made], "translations of the table")
+        findings.signs += compare_styles(
+            lines, "references", [*phrases], "translations of the table"
+        )
 
 
 _MOST_SAMPLES = 20_000
@@ -336,15 +343,15 @@ def _read_phrases(path: StrPath) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _check_overlap(
-    found: _Findings, source: Sequence[bytes], other: Sequence[bytes], what: str
+    findings: _Findings, source: Sequence[bytes], other: Sequence[bytes], what: str
 ) -> None:
     known = {tuple(line.split()) for line in other}
     long = [tuple(line.split()) for line in source]
     long = [words for words in long if len(words) >= _SHORTEST]
     shared = sum(words in known for words in long)
-    share = found.facts[f"source sentences in {what}"] = shared / max(len(long), 1)
+    share = findings.facts[f"source sentences in {what}"] = shared / max(len(long), 1)
     if shared and (what == "test set" or share > _TRAINED_ON):
-        found.warn(
+        findings.warn(
             "overlap",
             f"{shared} of {len(long)} source sentences stand in the {what}: scores and weights will"
             " be optimistic. Remove them from one of the two",

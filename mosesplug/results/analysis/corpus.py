@@ -112,7 +112,7 @@ def find_limits(references: Sequence[SentenceCounts]) -> SentenceCounts:
     if len(references) == 1:
         return references[0]
     keys = np.concatenate([reference.keys for reference in references])
-    counts = np.concatenate([each.counts for each in references])
+    counts = np.concatenate([counted.counts for counted in references])
     order = np.argsort(keys, kind="stable")
     distinct, starts = np.unique(keys[order], return_index=True)
     if not len(distinct):

@@ -90,15 +90,15 @@ def find_examples(
             difference=float(means[other][line] - means[0][line]),
         )
 
-    found: list[Example] = []
+    examples: list[Example] = []
     for other in range(1, len(names)):
         gains = means[other] - means[0]
         if scores.is_error_rate:
             gains = -gains
         content = [*references, texts[0], texts[other]]
-        found += [describe(line, other, other) for line in _rank(gains, content, most)]
-        found += [describe(line, other, 0) for line in _rank(-gains, content, most)]
-    return tuple(found)
+        examples += [describe(line, other, other) for line in _rank(gains, content, most)]
+        examples += [describe(line, other, 0) for line in _rank(-gains, content, most)]
+    return tuple(examples)
 
 
 def _rank(gains: NDArray[np.float64], texts: Sequence[Lines], most: int) -> list[int]:

@@ -160,7 +160,7 @@ def compare_ngrams(
         ("right", counts.right),
         ("wrong", counts.wrong),
     )
-    found = []
+    differences = []
     for other in range(1, len(names)):
         for kind, table in kinds:
             for more, less in ((other, 0), (0, other)):
@@ -168,7 +168,7 @@ def compare_ngrams(
                 for place in _rank(counts, ratios, table[more] - table[less], most):
                     start, order = counts.places[place], counts.orders[place]
                     words = counts.words[start : start + order].tolist()
-                    found.append(
+                    differences.append(
                         NgramDifference(
                             kind=kind,
                             baseline=names[0],
@@ -180,7 +180,7 @@ def compare_ngrams(
                             ratio=float(ratios[place]),
                         )
                     )
-    return tuple(found)
+    return tuple(differences)
 
 
 def _rank(

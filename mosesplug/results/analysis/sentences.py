@@ -125,7 +125,7 @@ def _score_buckets(
         np.mean([np.bincount(run, minlength=len(labels)) for run in runs], axis=0)
         for runs in assignment
     ]
-    found = []
+    buckets = []
     for place, label in enumerate(labels):
         if not any(size[place] for size in sizes):
             continue
@@ -134,7 +134,7 @@ def _score_buckets(
                 runs = zip(metric.statistics[number], assignment[number], strict=True)
                 chosen = [statistics[run == place] for statistics, run in runs]
                 scores = [metric.score(part) for part in chosen if len(part)]
-                found.append(
+                buckets.append(
                     SentenceBucket(
                         kind=kind,
                         bucket=label,
@@ -144,4 +144,4 @@ def _score_buckets(
                         score=float(np.mean(scores)) if scores else float("nan"),
                     )
                 )
-    return tuple(found)
+    return tuple(buckets)

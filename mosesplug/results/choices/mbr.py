@@ -292,5 +292,5 @@ def choose_least_risk(block: NBestList, rows: NDArray[np.int64], scale: float) -
     from mosesplug.forest.mbr import expected_bleu, find_best, softmax
     from mosesplug.forest.ngrams.table import count_bags
 
-    found = count_bags([block.text(row).split() for row in rows.tolist()])
-    return find_best(expected_bleu(found, softmax(scale * block.scores[rows])))
+    bags = count_bags([block.text(row).split() for row in rows.tolist()])
+    return find_best(expected_bleu(bags, softmax(scale * block.scores[rows])))

@@ -173,11 +173,11 @@ def find_oracle(
         method: one of ``METHODS``.
         seed: seed of all random choices.
     """
-    found = _SEARCHES[method](lists, metric, seed, settings)
-    scores = [_corpus_score(lists, metric, each.oracle_rows) for each in found]
+    searches = _SEARCHES[method](lists, metric, seed, settings)
+    scores = [_corpus_score(lists, metric, search.oracle_rows) for search in searches]
     best = int(np.argmax(scores))
-    equals = np.diff(found[best].offsets)
-    return ListOracle(found[best].oracle_rows, equals[equals > 0], scores[best], tuple(scores))
+    equals = np.diff(searches[best].offsets)
+    return ListOracle(searches[best].oracle_rows, equals[equals > 0], scores[best], tuple(scores))
 
 
 def _corpus_score(lists: TuningSet, metric: Metric, rows: NDArray[np.int64]) -> float:
@@ -196,7 +196,7 @@ def _search_greedily(
     lists: TuningSet, metric: Metric, seed: int, settings: OracleSettings
 ) -> list[OracleSets]:
     """Search greedily for the best corpus score, from several random starts."""
-    generators = [np.random.default_rng(seed + each) for each in range(settings.restarts)]
+    generators = [np.random.default_rng(seed + start) for start in range(settings.restarts)]
     return [corpus_oracles(lists, metric, rng) for rng in generators]
 
 
@@ -222,9 +222,9 @@ def _make_context_search(kind: CostKind) -> _Search:
 
         def oracles(batch: TuningSet, rng: np.random.Generator) -> OracleSets:
             gains = costs.gains(batch, metric, memory, rng)
-            found = sentence_oracles(batch.offsets, gains)
-            memory.update(costs.update_memory(batch, memory, found.oracle_rows))
-            return found
+            chosen = sentence_oracles(batch.offsets, gains)
+            memory.update(costs.update_memory(batch, memory, chosen.oracle_rows))
+            return chosen
 
         return [_search_in_batches(lists, seed, settings.batch, oracles)]
 
@@ -246,11 +246,11 @@ def _search_in_batches(
     for first in range(0, len(order), size):
         sentences = order[first : first + size]
         batch = lists.take_sentences(sentences)
-        found = oracles(batch, rng)
+        best = oracles(batch, rng)
         # From rows of the batch to rows of the lists.
         moved = lists.offsets[sentences] - batch.offsets[:-1]
-        chosen[sentences] = found.oracle_rows + moved
-        rows.append(found.rows + np.repeat(moved, np.diff(found.offsets)))
+        chosen[sentences] = best.oracle_rows + moved
+        rows.append(best.rows + np.repeat(moved, np.diff(best.offsets)))
     every = np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *rows]))
     bounds = np.searchsorted(every, lists.offsets).astype(np.int64)
     return OracleSets(every, bounds, float("nan"), chosen[filled])

@@ -104,8 +104,8 @@ def _render_head(analysis: SystemAnalysis, title: str) -> str:
 def _render_scores(scores: Sequence[SystemScore]) -> str:
     [table] = layout_table(tabulate_systems(scores), "html")
     signatures = "".join(
-        f"<p class=note><code>{escape(each)}</code></p>\n"
-        for each in dict.fromkeys(score.signature for score in scores)
+        f"<p class=note><code>{escape(signature)}</code></p>\n"
+        for signature in dict.fromkeys(score.signature for score in scores)
     )
     return render_section("Scores", "", table + signatures)
 

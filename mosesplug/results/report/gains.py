@@ -90,22 +90,22 @@ def render_gains(
     return render_document(title, parts, SCATTER_STYLE)
 
 
-def _render_trade_offs(found: TradeOffs) -> str:
+def _render_trade_offs(trade_offs: TradeOffs) -> str:
     note = (
-        f"Scores on {found.sentences}. Better is to the right and up. No weights shown are better "
-        "by both metrics than Pareto-optimal ones."
+        f"Scores on {trade_offs.sentences}. Better is to the right and up. No weights shown are "
+        "better by both metrics than Pareto-optimal ones."
     )
     plots = "\n".join(
-        f"<div><h3>{escape(found.metrics[0])} and {escape(found.metrics[metric])}</h3>\n"
-        f"{_render_plot(found, metric)}</div>"
-        for metric in range(1, len(found.metrics))
+        f"<div><h3>{escape(trade_offs.metrics[0])} and {escape(trade_offs.metrics[metric])}</h3>\n"
+        f"{_render_plot(trade_offs, metric)}</div>"
+        for metric in range(1, len(trade_offs.metrics))
     )
     return render_section("Trade-offs", note, f'{_LEGEND}<div class="figures">\n{plots}\n</div>')
 
 
-def _render_plot(found: TradeOffs, metric: int) -> str:
-    front = set(found.find_front(metric))
-    names = found.metrics[0], found.metrics[metric]
+def _render_plot(trade_offs: TradeOffs, metric: int) -> str:
+    front = set(trade_offs.find_front(metric))
+    names = trade_offs.metrics[0], trade_offs.metrics[metric]
     marks = [
         Mark(
             point.scores[0],
@@ -116,9 +116,11 @@ def _render_plot(found: TradeOffs, metric: int) -> str:
             _SIZES.get(point.kind, 3.0),
             number in front,
         )
-        for number, point in enumerate(found.points)
+        for number, point in enumerate(trade_offs.points)
     ]
     marks.sort(key=lambda mark: (mark.kind in _SIZES, mark.is_optimal))
     return render_scatter(
-        marks, Axis(names[0], found.is_error_rate[0]), Axis(names[1], found.is_error_rate[metric])
+        marks,
+        Axis(names[0], trade_offs.is_error_rate[0]),
+        Axis(names[1], trade_offs.is_error_rate[metric]),
     )

@@ -247,7 +247,9 @@ def _read_translations(run: StoredRun, iteration: int) -> HypothesisRanges:
     return HypothesisRanges.of_lines(texts, np.array(sentences, dtype=np.int64))
 
 
-def _score(metric: Metric, prepared: PreparedReferences, made: HypothesisRanges) -> float:
-    statistics = metric.statistics(prepared, made.sentence_ids, made.buffer, made.starts, made.ends)
+def _score(metric: Metric, prepared: PreparedReferences, hypotheses: HypothesisRanges) -> float:
+    statistics = metric.statistics(
+        prepared, hypotheses.sentence_ids, hypotheses.buffer, hypotheses.starts, hypotheses.ends
+    )
     score = float(metric.score(statistics.sum(axis=0, dtype=np.float64)))
     return display_score(metric.signature(), score)

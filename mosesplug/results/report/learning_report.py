@@ -140,14 +140,14 @@ def _scores(result: LearningResult, signature: str) -> list[Block]:
 def _domains(scores: Sequence[DomainScore], signature: str) -> list[Block]:
     """Return the scores of each domain."""
     rows = [("domain", "", "sentences", "start", "shared weights", "own weights")]
-    for each in scores:
+    for domain in scores:
         start, shared, end = (
             f"{display_score(signature, score):.6f}"
-            for score in (each.start, each.shared, each.end)
+            for score in (domain.start, domain.shared, domain.end)
         )
-        away = "held out" if each.is_held_out else ""
-        rows.append((each.name, away, str(each.sentences), start, shared, end))
-    return [TextTable(rows, left=2 if any(each.is_held_out for each in scores) else 1)]
+        away = "held out" if domain.is_held_out else ""
+        rows.append((domain.name, away, str(domain.sentences), start, shared, end))
+    return [TextTable(rows, left=2 if any(domain.is_held_out for domain in scores) else 1)]
 
 
 def _folds(validation: CrossValidation, result: LearningResult, signature: str) -> list[Block]:
@@ -205,7 +205,7 @@ def _runs(result: LearningResult, settings: LearningSettings, signature: str) ->
         ("score", measure_spread([run.solution.score for run in result.runs])),
         ("held out", measure_spread([run.held_out for run in result.runs])),
     ]
-    known = [(name, each) for name, each in spreads if each is not None]
+    known = [(name, spread) for name, spread in spreads if spread is not None]
     which = f"the average of {len(result.runs)} runs"
     if result.chosen_run is not None:
         number = result.runs.index(result.chosen_run) + 1

@@ -210,7 +210,7 @@ def _render_watched(data: ReportData) -> str:
         data.metric,
         *(watched_score.metric for watched_score in data.watched_scores),
     )
-    columns = [each.scores for each in (_objective(data), *data.watched_scores)]
+    columns = [watched.scores for watched in (_objective(data), *data.watched_scores)]
     rows = [
         (str(facts.number), *(f"{value:.4f}" for value in values))
         for facts, values in zip(data.iterations, zip(*columns, strict=True), strict=True)
@@ -228,8 +228,8 @@ def _objective(data: ReportData) -> WatchedScores:
 def _render_trade_off(data: ReportData, watched: WatchedScores) -> str:
     objective = _objective(data)
     both = (objective, watched)
-    signs = [-1.0 if each.is_error_rate else 1.0 for each in both]
-    front = set(find_front(np.array([each.scores for each in both]).T * signs))
+    signs = [-1.0 if scored.is_error_rate else 1.0 for scored in both]
+    front = set(find_front(np.array([scored.scores for scored in both]).T * signs))
     marks = [
         Mark(
             x,
@@ -243,7 +243,7 @@ def _render_trade_off(data: ReportData, watched: WatchedScores) -> str:
             zip(data.iterations, objective.scores, watched.scores, strict=True)
         )
     ]
-    axes = [Axis(each.metric, each.is_error_rate) for each in both]
+    axes = [Axis(scored.metric, scored.is_error_rate) for scored in both]
     heading = f"<h3>{escape(objective.metric)} and {escape(watched.metric)}</h3>\n"
     return f"<div>{heading}{render_scatter(marks, axes[0], axes[1])}</div>\n"
 

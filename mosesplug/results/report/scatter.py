@@ -116,7 +116,7 @@ class _Scale:
         low, high = low - margin, high + margin
         rough = (high - low) / _TICKS
         power = 10.0 ** math.floor(math.log10(rough))
-        step = next(each * power for each in (1.0, 2.0, 5.0, 10.0) if each * power >= rough)
+        step = next(digit * power for digit in (1.0, 2.0, 5.0, 10.0) if digit * power >= rough)
         ticks = tuple(
             number * step for number in range(math.ceil(low / step), math.floor(high / step) + 1)
         )

@@ -63,24 +63,26 @@ def parse_systems(words: Sequence[str], *, decode: bool = False) -> list[System]
     for word in words:
         named = re.fullmatch(r"([^=/]+)=(.+)", word)
         name, files = (named[1], named[2]) if named and not Path(word).exists() else (word, word)
-        given = [Path(files)] if Path(files).exists() else [Path(each) for each in files.split(",")]
-        found: list[RunDecoding] = []
-        for path in given:
+        paths = [Path(files)] if Path(files).exists() else [Path(file) for file in files.split(",")]
+        decodings: list[RunDecoding] = []
+        for path in paths:
             require_path(path, "SYSTEM")
             is_run = path.is_dir()
-            found += (
+            decodings += (
                 find_decodings(path, decode=decode)
                 if is_run
                 else map(RunDecoding, copy_pipes([path]))
             )
         notes = tuple(
-            Message(f"{each.note}. {{--decode}} decodes with the result")
-            if each.has_result
-            else each.note
-            for each in found
-            if each.note
+            Message(f"{decoding.note}. {{--decode}} decodes with the result")
+            if decoding.has_result
+            else decoding.note
+            for decoding in decodings
+            if decoding.note
         )
-        systems.append(System(name, tuple(each.translation for each in found), notes=notes))
+        systems.append(
+            System(name, tuple(decoding.translation for decoding in decodings), notes=notes)
+        )
     names = [system.name for system in systems]
     if len(set(names)) < len(names):
         raise UsageError("two systems have the same name: name them with NAME=FILE")
@@ -229,12 +231,12 @@ def find_system_warnings(
     views = views_of_signatures(signatures)
     if not views or not references:
         return ()
-    found: list[str] = []
+    warnings: list[str] = []
     for system in systems:
         lines = read_translation(system.translations[0], len(references[0])).lines()
         signs = find_text_signs(references, lines, views)
-        found += [f"{system.name}: {sign.message}" for sign in signs]
-    return tuple(found)
+        warnings += [f"{system.name}: {sign.message}" for sign in signs]
+    return tuple(warnings)
 
 
 def _measure_run(system: System, run: int, metric: PreparedMetric) -> NDArray[Any]:

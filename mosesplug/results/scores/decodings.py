@@ -71,8 +71,10 @@ def find_decodings(directory: Path, *, decode: bool = False) -> list[RunDecoding
 
 def _find_decoding(directory: Path, decode: bool) -> RunDecoding:
     run = _read_run(directory)
-    if (iteration := _find_equal(run)) and (found := _read_output(run, iteration)) is not None:
-        return RunDecoding(found)
+    if (iteration := _find_equal(run)) and (
+        translation := _read_output(run, iteration)
+    ) is not None:
+        return RunDecoding(translation)
     if decode:
         if run.result is None:
             raise DataError(f"{{--decode}}: the run in {directory} has no result yet")
@@ -81,12 +83,12 @@ def _find_decoding(directory: Path, decode: bool) -> RunDecoding:
 
         return RunDecoding(decode_tuning_set(directory, run.result))
     for iteration in range(len(run.decoded_with), 0, -1):
-        found = _read_output(run, iteration)
-        if found is not None:
+        translation = _read_output(run, iteration)
+        if translation is not None:
             why = "is not finished" if run.result is None else "was not decoded with its result"
             which = " with the starting weights" if iteration == 1 else ""
             note = f"the run in {directory} {why}: this compares its iteration {iteration}{which}"
-            return RunDecoding(found, note, run.result is not None)
+            return RunDecoding(translation, note, run.result is not None)
     raise DataError(
         f"{directory} has no translations of its tuning set, such as run1.out: make them with "
         "{--decode}, or name files of translations"

@@ -174,8 +174,10 @@ def _measure(
         data,
         len(rows[0]),
         tuple(
-            _measure_metric(each.metric, each.statistics[rows[0]], each.statistics[rows[1]], not n)
-            for n, each in enumerate(metrics)
+            _measure_metric(
+                metric.metric, metric.statistics[rows[0]], metric.statistics[rows[1]], not n
+            )
+            for n, metric in enumerate(metrics)
         ),
     )
 

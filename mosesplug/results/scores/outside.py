@@ -46,9 +46,9 @@ def attach_scores(systems: Sequence[System], sources: Sequence[ScoreSource]) -> 
             [
                 [
                     read_sentence_scores(next(paths), translation)
-                    for translation in each.translations
+                    for translation in named.translations
                 ]
-                for each in systems
+                for named in systems
             ]
         )
     return attach_arrays(systems, columns)

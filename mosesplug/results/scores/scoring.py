@@ -147,19 +147,19 @@ def prepare_metrics(
         UsageError: a metric or setting is unknown, or a metric needs references.
         DataError: a metric cannot use these references.
     """
-    found = []
+    prepared = []
     for specification in specifications:
         if not isinstance(specification, str):
-            found.append(PreparedMetric(specification, specification.prepare(references)))
+            prepared.append(PreparedMetric(specification, specification.prepare(references)))
             continue
         name, _, settings = specification.strip().partition(" ")
         if not name:
             raise UsageError("{--metric} needs a name, such as BLEU or 'CHRF beta:2'")
-        made = metric(name, settings, outside)
-        if needs_texts(made) and not references:
-            raise UsageError(f"{made.name} compares texts with references: give references")
-        found.append(PreparedMetric(made, made.prepare(references)))
-    return found
+        bound = metric(name, settings, outside)
+        if needs_texts(bound) and not references:
+            raise UsageError(f"{bound.name} compares texts with references: give references")
+        prepared.append(PreparedMetric(bound, bound.prepare(references)))
+    return prepared
 
 
 def score_translation(
@@ -196,42 +196,44 @@ def score_translation(
         if not isinstance(path, NBestList | str | PathLike):
             raise UsageError("a rank or the oracle requires n-best lists, not a translation")
         block = _read_lists(path, settings, known_ids)
-    found: list[MetricScore] = []
-    for each in metrics:
+    scores: list[MetricScore] = []
+    for prepared in metrics:
         if block is not None:
-            statistics = _select_hypotheses(block, each, selection or 1)
-        elif not isinstance(path, NBestList) and (needs_texts(each.metric) or outside is None):
-            texts = texts or read_translation(path, each.references.n_sentences)
-            statistics = each.statistics(texts, outside=outside)
+            statistics = _select_hypotheses(block, prepared, selection or 1)
+        elif not isinstance(path, NBestList) and (needs_texts(prepared.metric) or outside is None):
+            texts = texts or read_translation(path, prepared.references.n_sentences)
+            statistics = prepared.statistics(texts, outside=outside)
         else:
             assert outside is not None
             empty = HypothesisRanges.of_lines([b""] * len(outside), np.arange(len(outside)))
-            statistics = each.statistics(empty, outside=outside)
-        signature, interval = each.references.signature, None
+            statistics = prepared.statistics(empty, outside=outside)
+        signature, interval = prepared.references.signature, None
         if samples:
             rng = np.random.default_rng(seed)
-            low, high, _ = bootstrap_interval(each.metric, statistics, samples, rng)
+            low, high, _ = bootstrap_interval(prepared.metric, statistics, samples, rng)
             low, high = sorted([display_score(signature, low), display_score(signature, high)])
             interval = low, high
-        found.append(
+        scores.append(
             MetricScore(
-                metric=each.metric.name,
-                score=display_score(signature, float(each.metric.score(statistics.sum(axis=0)))),
+                metric=prepared.metric.name,
+                score=display_score(
+                    signature, float(prepared.metric.score(statistics.sum(axis=0)))
+                ),
                 interval=interval,
                 signature=signature,
                 sentences=tuple(
                     display_score(signature, score)
-                    for score in score_sentences(each.metric, statistics).tolist()
+                    for score in score_sentences(prepared.metric, statistics).tolist()
                 ),
                 ids=known_ids.names,
             )
         )
     if errors is not None and texts is not None:
-        found = [
-            replace(score, edits=count_edits(each.metric, references, texts.lines(), errors))
-            for score, each in zip(found, metrics, strict=True)
+        scores = [
+            replace(score, edits=count_edits(prepared.metric, references, texts.lines(), errors))
+            for score, prepared in zip(scores, metrics, strict=True)
         ]
-    views = views_of_signatures(score.signature for score in found)
+    views = views_of_signatures(score.signature for score in scores)
     signs: list[WarningSign] = []
     if block is not None and block.has_texts and views:
         rows = np.flatnonzero(np.diff(block.sentence_ids, prepend=-1))
@@ -241,7 +243,7 @@ def score_translation(
         signs = find_text_signs(references, lines, views, rewriting="lists")
     elif texts is not None:
         signs = find_text_signs(references, texts.lines(), views)
-    return tuple(found), tuple(sign.message for sign in signs)
+    return tuple(scores), tuple(sign.message for sign in signs)
 
 
 def _read_lists(

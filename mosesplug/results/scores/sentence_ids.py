@@ -64,7 +64,7 @@ def arrange_by_ids(
     refs = [TextLines.of_lines(what, lines, REFERENCE_KEYS) for lines in references]
     runs = [_split(translation, number) for number, translation in enumerate(translations)]
     every = [*refs, *runs]
-    if not all(each.lines for each in every):
+    if not all(text.lines for text in every):
         return unchanged  # the error of an empty file is that of all readers
     if not begins_with_ids(every, ids):
         texts = tuple(
@@ -72,11 +72,11 @@ def arrange_by_ids(
             for run, translation in zip(runs, translations, strict=True)
         )
         return replace(
-            unchanged, translations=texts, references=[each.without_ids for each in refs]
+            unchanged, translations=texts, references=[text.without_ids for text in refs]
         )
     if ids is None and any(run.has_texts for run in runs):
-        for each in refs:
-            _check_texts(each)
+        for text in refs:
+            _check_texts(text)
     order = refs[0].ids
     orders = [_find_rows(run, order, what) for run in runs]
     taken = [[run.texts[row] for row in rows] for run, rows in zip(runs, orders, strict=True)]
@@ -112,7 +112,7 @@ def arrange_systems(
     """Return systems and references matched by ids; as ``arrange_by_ids``."""
     runs = [translation for system in systems for translation in system.translations]
     arranged = arrange_by_ids(runs, references, ids, what=what)
-    found: list[System] = []
+    matched: list[System] = []
     first = 0
     for system in systems:
         last = first + len(system.translations)
@@ -121,9 +121,9 @@ def arrange_systems(
             for values, order in zip(system.outside, arranged.orders[first:last], strict=False)
         )
         translations = arranged.translations[first:last]
-        found.append(replace(system, translations=translations, outside=outside))
+        matched.append(replace(system, translations=translations, outside=outside))
         first = last
-    return found, arranged.references
+    return matched, arranged.references
 
 
 def _split(translation: Translation, number: int) -> TextLines:
@@ -142,13 +142,13 @@ def _find_rows(own: TextLines, order: Sequence[str], what: str) -> list[int]:
         DataError: an id is repeated or missing, or there are others.
     """
     own.check()
-    places = {each: place for place, each in enumerate(own.ids)}
+    places = {text: place for place, text in enumerate(own.ids)}
     for one, other, whose in ((order, places, own.name), (own.ids, {*order}, what)):
-        missing = next((each for each in one if each not in other), None)
+        missing = next((text for text in one if text not in other), None)
         if missing is not None:
             raise DataError(
                 f"{whose}: there is no line of the sentence id {quote(missing)}. Give all files "
                 "the same ids, or lines without ids in one order; {--no-ids} takes first words as "
                 "words"
             )
-    return [places[each] for each in order]
+    return [places[text] for text in order]

@@ -84,7 +84,7 @@ def measure_trade_offs(result: OptimizeResult) -> TradeOffs | None:
     held_out = find_held_out(result)
     sentences = find_learned(result) if held_out is None else held_out
     which = "sentences learned from" if held_out is None else "held-out sentences"
-    metrics = [each.metric for each in sentences.metrics]
+    metrics = [gain.metric for gain in sentences.metrics]
     rates = tuple(is_error_rate(metric.signature()) for metric in metrics)
     start, divided = data.start.weights, sentences.divide(solution.length_exponent)
     first = _score(sentences.divide(data.start_exponent), start, rates)

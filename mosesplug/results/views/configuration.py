@@ -96,8 +96,8 @@ def _describe_setting(name: str, value: str) -> Mapping[str, str]:
     """Return a stored setting in words; an algorithm with each of its options."""
     if value == _ALL.get(name):
         return {name: "all"}
-    first, _, rest = value.partition(" ")
-    if name == _ALGORITHM and isinstance(call := _parse(rest), ast.Call):
+    first, _, arguments = value.partition(" ")
+    if name == _ALGORITHM and isinstance(call := _parse(arguments), ast.Call):
         options = {f"{first} {keyword.arg}": _format(keyword.value) for keyword in call.keywords}
         return {name: first, **options}
     expression = _parse(value)

@@ -91,19 +91,19 @@ def read_hypotheses(
         return _read_distinct(run, sentences)
     run.record(iteration)
     lists = [run.store.iteration_list(iteration, sentence) for sentence in sentences]
-    counts = [len(each.texts) for each in lists]
+    counts = [len(part.texts) for part in lists]
     n_sparse = run.space.n_sparse
     return HypothesisBatch(
         iterations=np.full(sum(counts), iteration, dtype=np.int64),
         sentences=np.repeat(np.asarray(sentences, dtype=np.int64), counts),
         ranks=np.concatenate([np.arange(1, count + 1) for count in counts]),
-        texts=tuple(text for each in lists for text in each.texts),
-        model_scores=np.concatenate([each.scores for each in lists]),
-        dense=np.concatenate([each.dense for each in lists]),
-        sparse=concatenate_sparse([each.sparse for each in lists if each.sparse])
+        texts=tuple(text for part in lists for text in part.texts),
+        model_scores=np.concatenate([part.scores for part in lists]),
+        dense=np.concatenate([part.dense for part in lists]),
+        sparse=concatenate_sparse([part.sparse for part in lists if part.sparse])
         if n_sparse
         else None,
-        stats=np.concatenate([each.stats for each in lists]),
+        stats=np.concatenate([part.stats for part in lists]),
     )
 
 

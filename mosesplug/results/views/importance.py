@@ -133,7 +133,7 @@ def measure_importance(
     order = sorted(range(len(rows)), key=lambda place: -rows[place].influence)
     scores = [_learn(problem, vector, np.zeros(0, np.int64))]
     n_active = int(np.count_nonzero(vector[run.space.n_dense :]))
-    found = Importance(
+    importance = Importance(
         metric=run.metric_name,
         signature=run.signature,
         score=score,
@@ -141,19 +141,18 @@ def measure_importance(
         features=tuple(rows[place] for place in order),
         untried=max(0, n_active - top),
     )
-    yield found
+    yield importance
     for place in order:
         scores.append(_learn(problem, vector, candidates[place][0]))
         # Weights without a feature are weights of all, and the search may have missed them there.
         best = max(scores)
         losses = [best - score for score in scores[1:]]
         done = [
-            replace(rows[each], learned_loss=loss)
-            for each, loss in zip(order, losses, strict=False)
+            replace(rows[row], learned_loss=loss) for row, loss in zip(order, losses, strict=False)
         ]
-        rest = [rows[each] for each in order[len(losses) :]]
-        found = replace(found, learned_score=best, features=(*done, *rest))
-        yield found
+        others = [rows[row] for row in order[len(losses) :]]
+        importance = replace(importance, learned_score=best, features=(*done, *others))
+        yield importance
 
 
 def _learn(problem: Problem, vector: NDArray[np.float64], dropped: NDArray[np.int64]) -> float:

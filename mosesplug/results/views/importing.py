@@ -116,11 +116,13 @@ def import_lists(
         FormatError: a list cannot be read.
     """
     with make_store(target) as draft:
-        paths = [each.path for each in iterations]
+        paths = [listed.path for listed in iterations]
         dense = find_dense_features(paths, settings)
         what = f"{references}"
-        given = [] if references is None else read_references(references, input_path=source)
-        lines, ids = match_references(paths, settings, given, what)
+        reference_lines = (
+            [] if references is None else read_references(references, input_path=source)
+        )
+        lines, ids = match_references(paths, settings, reference_lines, what)
         prepared = metric.prepare(lines)
         fingerprints = {}
         if references is not None:
@@ -201,10 +203,10 @@ def _import_iteration(
         ahead_bytes=AHEAD_BYTES,
     )
     if iteration.learned_weights is not None:
-        found = _check_width(iteration.learned_weights, width, iteration.path)
+        learned = _check_width(iteration.learned_weights, width, iteration.path)
         lists = store.tuning_set()
-        score = corpus_score(Problem(lists, metric), found.vector(lists.space))
-        result = IterationResult(found, score, found.largest_change(weights), 0.0)
+        score = corpus_score(Problem(lists, metric), learned.vector(lists.space))
+        result = IterationResult(learned, score, learned.largest_change(weights), 0.0)
         store.record_result(number, result.as_record())
     return report
 

@@ -236,9 +236,9 @@ def compare_iterations(
         raise UsageError(f"{{--iterations}} {a} {b}: give two different iterations")
     lists = [run.store.iteration_set(number) for number in (a, b)]
     records = [run.records[number - 1] for number in (a, b)]
-    here, there = (np.diff(each.tuning_set.offsets) > 0 for each in lists)
+    here, there = (np.diff(own.tuning_set.offsets) > 0 for own in lists)
     common = np.flatnonzero(here & there)
-    sides = [_Side.of(run, *each, common) for each in zip(records, lists, strict=True)]
+    sides = [_Side.of(run, *pair, common) for pair in zip(records, lists, strict=True)]
     one, other = sides
     with run.store.snapshot() as snapshot:
         words = [_read_texts(snapshot, side, common) for side in sides]

@@ -74,10 +74,10 @@ def _find_newest_graph(graphs: StoredGraphs, sentence: int) -> Hypergraph:
     """Return a sentence's graph of the newest iteration that has one."""
     if not 0 <= sentence < graphs.n_sentences:
         raise DataError(f"there is no sentence {sentence}: the input has {graphs.n_sentences}")
-    found = graphs.of_sentence(sentence)
-    if not found:
+    stored = graphs.of_sentence(sentence)
+    if not stored:
         raise DataError(f"sentence {sentence} has no search graph in the store")
-    return found[-1]
+    return stored[-1]
 
 
 def _sort_by_size(graphs: StoredGraphs) -> Iterator[tuple[int, Hypergraph]]:
@@ -102,18 +102,18 @@ def _trace_envelope(
     """Return the envelope along one weight, without scores."""
     axis = np.zeros(len(weights))
     axis[column] = 1.0
-    found = envelope(graph, graph.edge_scores(weights), graph.edge_scores(axis))
-    cuts = [-np.inf, *(found.thresholds + weights[column]).tolist(), np.inf]
+    lines = envelope(graph, graph.edge_scores(weights), graph.edge_scores(axis))
+    cuts = [-np.inf, *(lines.thresholds + weights[column]).tolist(), np.inf]
     return [
         LatticeLine(
-            text=_join(graph.translation(found.derivation(number))),
-            intercept=float(found.intercepts[number]),
-            slope=float(found.slopes[number]),
+            text=_join(graph.translation(lines.derivation(number))),
+            intercept=float(lines.intercepts[number]),
+            slope=float(lines.slopes[number]),
             start=cuts[number],
             end=cuts[number + 1],
             score=None,
         )
-        for number in range(len(found))
+        for number in range(len(lines))
     ]
 
 
@@ -150,7 +150,7 @@ def _list_edges(graph: Hypergraph) -> tuple[tuple[int, int, str], ...]:
 
     An edge without a tail starts at node 0, the empty hypothesis if the graph has one.
     """
-    found = []
+    edges = []
     for node in range(graph.n_nodes):
         for edge in range(int(graph.edge_offsets[node]), int(graph.edge_offsets[node + 1])):
             tails = graph.tails[graph.tail_offsets[edge] : graph.tail_offsets[edge + 1]].tolist()
@@ -159,5 +159,5 @@ def _list_edges(graph: Hypergraph) -> tuple[tuple[int, int, str], ...]:
             words = [graph.words[word] for word in graph.target(edge).tolist() if word >= 0]
             if not tails and not any(word for word in words if word not in _ENDS):
                 continue  # the empty hypothesis
-            found.append((tails[0] if tails else 0, node, decode_text(b" ".join(words))))
-    return tuple(found)
+            edges.append((tails[0] if tails else 0, node, decode_text(b" ".join(words))))
+    return tuple(edges)

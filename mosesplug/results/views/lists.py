@@ -108,10 +108,12 @@ def compute_error_surfaces(
     n_dense = merged.space.n_dense
     active = np.arange(len(merged.space)) < n_dense
     space = Problem(merged, metric).candidates.lines(active, weights)
-    found = space.along_axes(np.arange(n_dense, dtype=np.int64), space.at(weights[:n_dense]))
+    surfaces = space.along_axes(np.arange(n_dense, dtype=np.int64), space.at(weights[:n_dense]))
     return tuple(
         _crop_surface(name, float(weight), np.array(thresholds), np.array(scores))
-        for name, weight, (thresholds, scores) in zip(names, weights[:n_dense], found, strict=True)
+        for name, weight, (thresholds, scores) in zip(
+            names, weights[:n_dense], surfaces, strict=True
+        )
     )
 
 

@@ -141,9 +141,9 @@ class StoredRun:
         from mosesplug.learning.weights import arrange_weights
 
         require_undivided(file, "a run")
-        found = arrange_weights(file, self.space, str(self.path))
+        arranged = arrange_weights(file, self.space, str(self.path))
         warn_of_sparse(file, self.space.sparse, str(self.path))
-        return Weights.of_vector(self.space, found.weights)
+        return Weights.of_vector(self.space, arranged.weights)
 
 
 def choose_run(path: Path) -> Path:

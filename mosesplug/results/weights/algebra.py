@@ -60,9 +60,9 @@ def normalize(weights: ResolvedWeights, norm: Norm = "l1") -> ResolvedWeights:
         raise DataError(f"{weights.source}: all dense weights are 0 and cannot be normalized")
     dense = tuple(value / size for value in weights.weights.dense)
     sparse = {name: value / size for name, value in weights.weights.sparse.items()}
-    found = weights.with_weights(Weights(dense, sparse), weights.source)
-    check_usable(found)
-    return found
+    scaled = weights.with_weights(Weights(dense, sparse), weights.source)
+    check_usable(scaled)
+    return scaled
 
 
 def align(every: Sequence[ResolvedWeights]) -> list[ResolvedWeights]:
@@ -73,8 +73,10 @@ def align(every: Sequence[ResolvedWeights]) -> list[ResolvedWeights]:
     Raises:
         DataError: they have different dense features.
     """
-    leader = next((each for each in every if each.is_named and each.weights.dense), every[0])
-    return [_arrange_like(each, leader) for each in every]
+    leader = next(
+        (weights for weights in every if weights.is_named and weights.weights.dense), every[0]
+    )
+    return [_arrange_like(weights, leader) for weights in every]
 
 
 def _arrange_like(weights: ResolvedWeights, leader: ResolvedWeights) -> ResolvedWeights:
@@ -122,7 +124,7 @@ def combine(
             or the result is 0.
     """
     every = align(every)
-    exponents = [each.changes.length_exponent for each in every]
+    exponents = [weights.changes.length_exponent for weights in every]
     if differing := next((place for place, e in enumerate(exponents) if e != exponents[0]), 0):
         one, other = (
             f"{every[place].source} ({exponents[place] or 'none'})" for place in (0, differing)
@@ -131,7 +133,7 @@ def combine(
             f"{one} and {other} were learned with different length exponents: their scores are "
             "divided by different numbers, so a sum of the weights has no meaning"
         )
-    derived = [each.changes.derived_features for each in every]
+    derived = [weights.changes.derived_features for weights in every]
     if differing := next((place for place, d in enumerate(derived) if d != derived[0]), 0):
         one, other = (
             f"{every[place].source} ({_spell(derived[place])})" for place in (0, differing)
@@ -141,19 +143,21 @@ def combine(
             "weights has no meaning"
         )
     if normalized:
-        every = [normalize(each) for each in every]
+        every = [normalize(weights) for weights in every]
 
     def mix(values: Sequence[float]) -> float:
         if len(set(values)) == 1:
             return values[0]
         return math.fsum(share * value for share, value in zip(shares, values, strict=True))
 
-    columns = zip(*(each.weights.dense for each in every), strict=True)
-    names = dict.fromkeys(name for each in every for name in each.weights.sparse)
-    sparse = {name: mix([each.weights.sparse.get(name, 0.0) for each in every]) for name in names}
-    found = every[0].with_weights(Weights(tuple(map(mix, columns)), sparse), source)
-    check_usable(found)
-    return found
+    columns = zip(*(weights.weights.dense for weights in every), strict=True)
+    names = dict.fromkeys(name for weights in every for name in weights.weights.sparse)
+    sparse = {
+        name: mix([weights.weights.sparse.get(name, 0.0) for weights in every]) for name in names
+    }
+    combined = every[0].with_weights(Weights(tuple(map(mix, columns)), sparse), source)
+    check_usable(combined)
+    return combined
 
 
 def _spell(derived: Mapping[str, str]) -> str:

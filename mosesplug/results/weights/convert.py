@@ -155,8 +155,10 @@ def explain_unrecorded(changes: ListChanges, to: Format, output: Path | None = N
     if to in RECORDING:
         return []
     notes: list[str] = []
-    if made := " ".join(spell_made_features(changes) + spell_templates(changes)):
-        notes.append(Message(f"{to} does not record features that were not in the lists: {made}"))
+    if features := " ".join(spell_made_features(changes) + spell_templates(changes)):
+        notes.append(
+            Message(f"{to} does not record features that were not in the lists: {features}")
+        )
     if changes.length_exponent and (to != "json-flat" or _plain_exponent(changes) is None):
         remedy = f"rerank with {spell_list_changes(changes)[-1]}"
         if output is not None:
@@ -249,21 +251,21 @@ def _replace_in_config(
 ) -> ConvertedWeights:
     """Return a configuration with these weights and every other byte unchanged."""
     show = _fill_config(weights, ini)
-    known, given = sparse_weights(ini), weights.weights.sparse
-    if dict(known) == dict(given):
+    known, sparse = sparse_weights(ini), weights.weights.sparse
+    if dict(known) == dict(sparse):
         return ConvertedWeights(with_weights(ini, show, digits=None))
-    if not given:
+    if not sparse:
         raise UsageError(
             f"{ini.path} has {len(known)} sparse weights, but {weights.source} has none: give them "
             f"too, as {weights.source}+SPARSE"
         )
     if sparse_output is None:
         raise UsageError(
-            f"{weights.source} has {len(given)} sparse weights, which moses.ini reads from a file: "
-            "give {--sparse-output} FILE"
+            f"{weights.source} has {len(sparse)} sparse weights, which moses.ini reads from a "
+            "file: give {--sparse-output} FILE"
         )
     text = with_weights(ini, show, sparse_file=str(sparse_output.absolute()), digits=None)
-    return ConvertedWeights(text, format_sparse(given))
+    return ConvertedWeights(text, format_sparse(sparse))
 
 
 def _fill_config(weights: ResolvedWeights, ini: MosesIni) -> ShowWeights:
@@ -272,15 +274,17 @@ def _fill_config(weights: ResolvedWeights, ini: MosesIni) -> ShowWeights:
     groups = []
     for feature in feature_weights(ini):
         n_tuned = sum(feature.is_tuned)
-        found = values.get(feature.name, ())
-        if len(found) != n_tuned:
+        numbers = values.get(feature.name, ())
+        if len(numbers) != n_tuned:
             raise DataError(
-                f"{weights.source} has {len(found) or 'no'} weights of {feature.name}, but "
+                f"{weights.source} has {len(numbers) or 'no'} weights of {feature.name}, but "
                 f"{ini.path} tunes {n_tuned}: give the configuration of the same system"
             )
-        rest = iter(found)
+        remaining = iter(numbers)
         groups.append(
-            WeightGroup(feature.name, tuple(next(rest) if t else None for t in feature.is_tuned))
+            WeightGroup(
+                feature.name, tuple(next(remaining) if t else None for t in feature.is_tuned)
+            )
         )
     names = {group.name for group in groups}
     if strange := [name for name in values if name not in names]:

@@ -117,21 +117,21 @@ def resolve_weights(name: str, names_from: Path | None = None) -> ResolvedWeight
         StoreError, DataError: a directory is no run, or has no such iteration; or ``names_from``
             has another number of names.
     """
-    found = _resolve(name)
-    if names_from is None or found.is_named:
-        return found
+    weights = _resolve(name)
+    if names_from is None or weights.is_named:
+        return weights
     layout = _resolve(str(names_from))
     if not layout.show.names or layout.format == "moses.ini":
         raise UsageError(
             f"{{--names-from}} {names_from} must list the features in the decoder's order, as a "
             "runN.dense or a features.list does"
         )
-    if len(layout.show.names) != len(found.weights.dense):
+    if len(layout.show.names) != len(weights.weights.dense):
         raise DataError(
-            f"{name} has {len(found.weights.dense)} weights, but {names_from} names "
+            f"{name} has {len(weights.weights.dense)} weights, but {names_from} names "
             f"{len(layout.show.names)}"
         )
-    return replace(found, show=layout.show.with_values(found.weights.dense))
+    return replace(weights, show=layout.show.with_values(weights.weights.dense))
 
 
 @overload
@@ -157,13 +157,13 @@ def read_weights_of(name: str | None, sparse: StrPath | None = None) -> WeightFi
     paths = find_weight_files(name)
     if not paths or (paths[0].exists() and not paths[0].is_dir()):
         return read_named_weights(name, sparse)
-    found = _resolve(name)
-    if found.file is not None:
-        file = replace(found.file, second=found.weights.sparse)
+    weights = _resolve(name)
+    if weights.file is not None:
+        file = replace(weights.file, second=weights.weights.sparse)
         return file.with_sparse(sparse)
-    numbers = () if found.is_named else found.weights.dense
+    numbers = () if weights.is_named else weights.weights.dense
     file = WeightFile(
-        name, "dense", found.show, found.weights.sparse, found.fixed_weights, numbers=numbers
+        name, "dense", weights.show, weights.weights.sparse, weights.fixed_weights, numbers=numbers
     )
     return file.with_sparse(sparse)
 
@@ -176,9 +176,9 @@ def _resolve(name: str) -> ResolvedWeights:
     if path.exists() and not path.is_dir():
         return _resolve_file(name, with_recorded_length(read_named_weights(name)))
     if len(paths) > 1:
-        found = _resolve(str(path))
+        weights = _resolve(str(path))
         sparse = read_sparse(paths[1])
-        return replace(found, source=name, weights=Weights(found.weights.dense, sparse))
+        return replace(weights, source=name, weights=Weights(weights.weights.dense, sparse))
     if path.is_dir():
         return _resolve_run(name, path, None)
     if (iteration := split_iteration(name)) is not None:
@@ -211,11 +211,11 @@ def read_iteration_files(directory: Path) -> list[ResolvedWeights]:
     Raises:
         FormatError: a file cannot be read.
     """
-    found: list[ResolvedWeights] = []
+    weights: list[ResolvedWeights] = []
     workspace = Workspace(directory, 0)
-    while (file := read_decoding_weights(workspace, len(found) + 1)) is not None:
-        found.append(_resolve_file(file.path, file))
-    return found
+    while (file := read_decoding_weights(workspace, len(weights) + 1)) is not None:
+        weights.append(_resolve_file(file.path, file))
+    return weights
 
 
 def _resolve_file(source: str, file: WeightFile) -> ResolvedWeights:
@@ -235,13 +235,13 @@ def _resolve_run(source: str, directory: Path, iteration: int | None) -> Resolve
     directory = find_run(directory)
     files = [] if has_store(directory) else read_iteration_files(directory)
     if files:
-        found = _resolve_iteration_files(source, directory, iteration, files)
-        return replace(found, directory=directory)
+        resolved = _resolve_iteration_files(source, directory, iteration, files)
+        return replace(resolved, directory=directory)
     with open_run(directory) as run:
         show = arrange_by_group(run)
         weights = run.weights if iteration is None else run.decoding_weights(iteration)
-    found = ResolvedWeights(source, "dense", show, run.weights, directory=directory)
-    return found.with_weights(weights, source)
+    resolved = ResolvedWeights(source, "dense", show, run.weights, directory=directory)
+    return resolved.with_weights(weights, source)
 
 
 def _resolve_iteration_files(
