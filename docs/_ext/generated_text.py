@@ -21,6 +21,7 @@ from mosesplug.experiments.keys import ExperimentKeys, FeatureKeys, SystemKeys, 
 from mosesplug.optimizers import algorithm, algorithms
 from mosesplug.options import list_options
 from mosesplug.settings.algorithm_options import describe_options
+from mosesplug.templates.declaration import FUNCTIONS
 
 _MARK = re.compile(r"^<!-- generated: (\S+)(.*?) -->$", re.MULTILINE)
 _DOCS = Path(__file__).parents[1]
@@ -95,6 +96,30 @@ def sort_commands(pages: dict[str, str]) -> list[tuple[str, str]]:
     """Return commands and their pages in the order of the help."""
     order = {"/".join(words): place for place, words in enumerate(list_commands())}
     return sorted(pages.items(), key=lambda item: order[item[0]])
+
+
+def _templates() -> Iterator[str]:
+    """Yield a section for each function of templates, with its keys."""
+    for name, cls in FUNCTIONS.items():
+        summary, *paragraphs = (inspect.getdoc(cls) or "").replace("``", "`").split("\n\n")
+        yield f"### {name}\n"
+        yield "\n\n".join((summary, *paragraphs))
+        example = cls("NAME")
+        scope = {
+            "phrase": "one phrase pair",
+            "source": "a phrase pair and the source sentence",
+            "target": "the hypothesis",
+        }[example.scope]
+        needs = " and ".join(sorted(example.needs)) or "the text alone"
+        without = " without contexts" if hasattr(example, "source_context") else ""
+        yield f"\nDepends on {scope}{without}; needs {needs}.\n"
+        if options := list_options(cls):
+            yield "| key | default | meaning |"
+            yield "|---|---|---|"
+        for option in options:
+            default = "all words" if option.default is None else str(option.default).lower()
+            yield f"| `{option.name}` | {default} | {option.help} |"
+        yield ""
 
 
 def _algorithm_table() -> Iterator[str]:
@@ -249,6 +274,7 @@ _GENERATORS: dict[str, Callable[..., Iterator[str]]] = {
     "commands": _commands,
     "experiment-keys": _experiment_keys,
     "scale-figure": _scale_figure,
+    "templates": _templates,
 }
 
 
