@@ -203,8 +203,6 @@ def make_learning_keywords(values: dict[str, Any]) -> LearningSettings:
         values["graphs"] = [values["graphs"]]
     if values.get("runs") is None and values.get("select") == "median":
         del values["select"]  # the default, which requires several runs
-    if values.get("held_out") == 1.0:
-        raise UsageError("held_out must be less than 1")
     options = {option.keyword: option for option in list_options(LearningSettings)}
     named = {}
     for keyword, value in values.items():

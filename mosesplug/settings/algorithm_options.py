@@ -25,18 +25,18 @@ def make_options(algorithm: Algorithm, values: Mapping[str, object]) -> object:
     """
     types = find_field_types(algorithm.options)
     known = options_by_field(algorithm.options)
-    found: dict[str, object] = {}
+    chosen: dict[str, object] = {}
     for given, value in values.items():
         name = given.replace("-", "_")
         if name not in known:
             raise unknown_option(given, [algorithm])
-        found[name] = _value(types[name], value, f"option {given} of {algorithm.name}")
+        chosen[name] = _value(types[name], value, f"option {given} of {algorithm.name}")
         if types[name] in (int, float):
-            _check_range(known[name], found[name], f"{given} of {algorithm.name}")
+            _check_range(known[name], chosen[name], f"{given} of {algorithm.name}")
     for name, option in known.items():
-        preset = option.presets.get(str(found.get(name)), {})
-        found |= {key: preset[key] for key in preset if key in known and key not in found}
-    return algorithm.options(**found)
+        preset = option.presets.get(str(chosen.get(name)), {})
+        chosen |= {key: preset[key] for key in preset if key in known and key not in chosen}
+    return algorithm.options(**chosen)
 
 
 def add_tune_options(algorithm: Algorithm, given: Mapping[str, object]) -> dict[str, object]:
@@ -91,14 +91,14 @@ def describe_options(algorithm: Algorithm) -> list[dict[str, Any]]:
 
 def unknown_option(name: str, algorithms: Sequence[Algorithm]) -> UsageError:
     """Return the error for an option that no algorithm has, with a similar name."""
-    names = {field.name for each in algorithms for field in fields(each.options)}
+    names = {field.name for algorithm in algorithms for field in fields(algorithm.options)}
     suggestion = suggest(name.replace("-", "_"), sorted(names)) or "."
     if len(algorithms) == 1:
         owner = algorithms[0].name
         others = _find_owners(name.replace("-", "_")) if suggestion == "." else []
-        found = f" It is one of {', '.join(others)}: choose by {{--algorithm}}." if others else ""
+        hint = f" It is one of {', '.join(others)}: choose by {{--algorithm}}." if others else ""
         return UsageError(
-            f"unknown option {name!r} of {owner}{suggestion}{found}"
+            f"unknown option {name!r} of {owner}{suggestion}{hint}"
             f" See mosesplug algorithms {owner}."
         )
     owners = ", ".join(algorithm.name for algorithm in algorithms)
@@ -109,7 +109,11 @@ def unknown_option(name: str, algorithms: Sequence[Algorithm]) -> UsageError:
 
 def _find_owners(name: str) -> list[str]:
     every = map(registry.algorithm, registry.built_in_algorithms())
-    return [each.name for each in every if name in {field.name for field in fields(each.options)}]
+    return [
+        algorithm.name
+        for algorithm in every
+        if name in {field.name for field in fields(algorithm.options)}
+    ]
 
 
 def find_idle_options(optimizer: Optimizer, names: Iterable[str]) -> list[str]:
@@ -122,12 +126,12 @@ def find_idle_options(optimizer: Optimizer, names: Iterable[str]) -> list[str]:
         names: the options to check; ``-`` counts as ``_``.
     """
     known = options_by_field(optimizer.algorithm.options)
-    found = []
+    warnings = []
     for name in (each.replace("-", "_") for each in names):
         condition = known[name].only_with
         if condition is not None and not _holds(condition, optimizer.values):
-            found.append(f"option {name} of {optimizer.name} has no effect without {condition}")
-    return found
+            warnings.append(f"option {name} of {optimizer.name} has no effect without {condition}")
+    return warnings
 
 
 def enable_option(algorithm: Algorithm, values: Mapping[str, object], name: str) -> dict[str, Any]:

@@ -108,7 +108,7 @@ def _check_batch_sharding(tuner: Algorithm, values: _Values) -> None:
     """Raise ``UsageError`` unless a batch optimizer supports these shard settings."""
     if not tuner.maps_shards:
         known = algorithms().values()
-        able = sorted(each.name for each in known if each.maps_shards or each.learner is not None)
+        able = sorted(one.name for one in known if one.maps_shards or one.learner is not None)
         raise UsageError(
             f"{tuner.name} cannot learn in shards or on workers; these can: {', '.join(able)}"
         )
@@ -197,34 +197,34 @@ def collect_values(
         choice: whose weights the result of several runs has.
     """
     plan = RunPlan(configuration, Repeats(runs))
-    found: dict[str, Any] = {}
-    for each in list_options(RunPlan):
-        value = find_value(plan, each.path) if each.path and each.is_saved else None
+    values: dict[str, Any] = {}
+    for option in list_options(RunPlan):
+        value = find_value(plan, option.path) if option.path and option.is_saved else None
         if value is not None and value != ():
-            found[each.name] = _plain(each, value)
+            values[option.name] = _plain(option, value)
     with suppress(UsageError):
         signature = configuration.metric.signature()
-        found["metric"], found["metric-settings"] = settings_of_signature(signature)
-    found |= collect_decoder_values(configuration)
+        values["metric"], values["metric-settings"] = settings_of_signature(signature)
+    values |= collect_decoder_values(configuration)
     if configuration.optimization.options:
-        found["option"] = dict(configuration.optimization.options)
-    found["select"] = configuration.select
+        values["option"] = dict(configuration.optimization.options)
+    values["select"] = configuration.select
     if configuration.select is None and not (configuration.online or configuration.held_out):
-        found["select"] = "last"
+        values["select"] = "last"
     if runs is not None:
-        found |= {"select": choice, "select-run": found["select"]}
+        values |= {"select": choice, "select-run": values["select"]}
     if find_algorithm(configuration.optimization.algorithm).learner is None:
         # Their defaults stand in the object; make_sharding rejects them for a batch optimizer.
-        found = {name: value for name, value in found.items() if name not in _OF_LEARNERS}
+        values = {name: value for name, value in values.items() if name not in _OF_LEARNERS}
     if configuration.optimization.predictable_seeds:
-        found.pop("seed", None)
+        values.pop("seed", None)
     elif seed is not None:
-        found["seed"] = seed
-    found = {name: value for name, value in found.items() if value is not None}
+        values["seed"] = seed
+    values = {name: value for name, value in values.items() if value is not None}
     return {
-        each.name: found[each.name]
-        for each in list_options(RunPlan)
-        if each.name in found and not _is_idle(each, found)
+        option.name: values[option.name]
+        for option in list_options(RunPlan)
+        if option.name in values and not _is_idle(option, values)
     }
 
 

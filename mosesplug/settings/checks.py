@@ -171,8 +171,8 @@ def reject_combinations(option: str, others: Mapping[str, bool]) -> None:
     Raises:
         UsageError: one of them is given.
     """
-    if found := [what for what, is_given in others.items() if is_given]:
-        raise UsageError(f"{option} excludes {', '.join(found)}")
+    if excluded := [what for what, is_given in others.items() if is_given]:
+        raise UsageError(f"{option} excludes {', '.join(excluded)}")
 
 
 def _is_given(given: Mapping[str, Any], name: str) -> bool:

@@ -63,20 +63,20 @@ def make_decoding(values: _Values) -> dict[_Path, Any]:
         }
     flags = parse_flags(values.get("decoder-flags", ""))
     held_out = _held_out_decoder(values, flags)
-    found = find_decoder(values["decoder"], "the decoder")
+    named = find_decoder(values["decoder"], "the decoder")
     scripts = HelperScripts.find(
-        values.get("moses-scripts"), found if isinstance(found, Path) else None
+        values.get("moses-scripts"), named if isinstance(named, Path) else None
     )
     queue = _queue(values, scripts)
     decoder: DecoderDescription
-    if isinstance(found, DecodedGraphs):
+    if isinstance(named, DecodedGraphs):
         # With a program for the held-out set, the flags are that program's.
         is_program = "heldout" in values and not isinstance(held_out, DecodedGraphs)
         _reject_program_settings(values, () if is_program else flags)
-        decoder = found
+        decoder = named
     else:
         decoder = MosesDecoder(
-            found,
+            named,
             flags=flags,
             input_type=values.get("input-type"),
             queue=queue,
@@ -141,10 +141,10 @@ def _other_decoder(values: _Values) -> DecoderCommand | NamedDecoder | OutsideDe
 def _held_out_decoder(values: _Values, flags: tuple[str, ...]) -> DecoderDescription | None:
     if "heldout-decoder" not in values:
         return None
-    found = find_decoder(values["heldout-decoder"], "the decoder of the held-out text")
-    if isinstance(found, DecodedGraphs):
-        return found
-    return MosesDecoder(found, flags, timeout=values.get("decoder-timeout"))
+    named = find_decoder(values["heldout-decoder"], "the decoder of the held-out text")
+    if isinstance(named, DecodedGraphs):
+        return named
+    return MosesDecoder(named, flags, timeout=values.get("decoder-timeout"))
 
 
 def _reject_program_settings(values: _Values, flags: tuple[str, ...]) -> None:
@@ -156,17 +156,17 @@ def _reject_program_settings(values: _Values, flags: tuple[str, ...]) -> None:
         "several decoders": bool(values.get("multi-moses")),
         "simulated post-editing": "spe-symal" in values,
     }
-    if found := [what for what, is_given in rejected.items() if is_given]:
-        raise UsageError(f"search graphs cannot be combined with {', '.join(found)}")
+    if excluded := [what for what, is_given in rejected.items() if is_given]:
+        raise UsageError(f"search graphs cannot be combined with {', '.join(excluded)}")
 
 
 def _filtering(values: _Values) -> ModelFilter | None:
     if "filter-command" not in values:
         return None
     program, *words = shlex.split(values["filter-command"]) or [""]
-    found = require_program(program, "{--filter-command}")
+    path = require_program(program, "{--filter-command}")
     text = values.get("filter-file") or values["input"]
-    return ModelFilter((str(found), *words), Path(text).absolute())
+    return ModelFilter((str(path), *words), Path(text).absolute())
 
 
 def _queue(values: _Values, scripts: HelperScripts) -> Queue | None:
@@ -211,23 +211,23 @@ def collect_decoder_values(configuration: Configuration) -> dict[str, Any]:
     other = None if held_out is None else held_out.decoder
     match configuration.decoding.decoder:
         case MosesDecoder() as program:
-            found = _program_values(configuration, program)
+            values = _program_values(configuration, program)
         case DecodedGraphs() as graphs:
-            found = {"decoder": graphs.words[0], "multi-moses": False}
+            values = {"decoder": graphs.words[0], "multi-moses": False}
             if isinstance(other, MosesDecoder):
-                found["decoder-flags"] = shlex.join(other.flags) or None
-                found["decoder-timeout"] = other.timeout
+                values["decoder-flags"] = shlex.join(other.flags) or None
+                values["decoder-timeout"] = other.timeout
         case DecoderCommand() as command:
-            found = {
+            values = {
                 "decode-command": shlex.join(command.words),
                 "weights-format": command.weights_format,
                 "decoder-timeout": command.timeout,
             }
         case NamedDecoder() as named:
-            found = {"decoder": named.words[0]}
+            values = {"decoder": named.words[0]}
         case OutsideDecoder() as outside:
-            found = {"decoder": ASK, "weights-format": outside.weights_format}
-    return {**found, "heldout-decoder": None if other is None else other.words[0]}
+            values = {"decoder": ASK, "weights-format": outside.weights_format}
+    return {**values, "heldout-decoder": None if other is None else other.words[0]}
 
 
 def _program_values(configuration: Configuration, decoder: MosesDecoder) -> dict[str, Any]:

@@ -33,7 +33,9 @@ def make_json_schema(cls: type = RunPlan) -> dict[str, Any]:
             "type": "object",
             "additionalProperties": False,
             "properties": {
-                each.name: _property(each) for each in list_options(cls) if each.panel == panel
+                option.name: _property(option)
+                for option in list_options(cls)
+                if option.panel == panel
             },
         }
         for panel in PANELS
@@ -75,8 +77,8 @@ def format_markdown(cls: type = RunPlan) -> str:
     lines = [_INTRODUCTION.rstrip()]
     for panel in PANELS:
         lines += ["", f"## {panel}", ""]
-        for each in (each for each in list_options(cls) if each.panel == panel):
-            lines += [explain_setting(each).rstrip(), ""]
+        for option in (option for option in list_options(cls) if option.panel == panel):
+            lines += [explain_setting(option).rstrip(), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 

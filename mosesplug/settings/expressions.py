@@ -118,23 +118,23 @@ class _Parser:
 
     def parse(self) -> Expression:
         """Return the whole expression."""
-        found = self._parse(1)
+        expression = self._parse(1)
         if self._kind != "end":
             raise self._error("an operator is missing")
-        return found
+        return expression
 
     def _advance(self) -> None:
         """Read the next token."""
-        found = _TOKEN.match(self._text, self._end)
-        if found is None:
+        token = _TOKEN.match(self._text, self._end)
+        if token is None:
             self._begin = len(self._text) - len(self._text[self._end :].lstrip())
             character = self._text[self._begin]
             if character in "\"'":
                 raise self._error("a quotation mark is not closed, or the name is empty")
             raise self._error(f"{character!r} has no meaning: quote names that contain it")
-        self._kind = str(found.lastgroup)
-        self._value = found[self._kind]
-        self._begin, self._end = found.start(self._kind), found.end()
+        self._kind = str(token.lastgroup)
+        self._value = token[self._kind]
+        self._begin, self._end = token.start(self._kind), token.end()
 
     def _take(self, *symbols: str) -> str | None:
         """Return the next token and pass it if it is one of some symbols; else None."""
@@ -185,10 +185,10 @@ class _Parser:
         return Call(value, self._parse_rest(f"{value}("))
 
     def _parse_rest(self, opened: str) -> Expression:
-        found = self._parse(1)
+        expression = self._parse(1)
         if not self._take(")"):
             raise self._error(f"the ) of {opened} is missing")
-        return found
+        return expression
 
     def _error(self, message: str) -> ExpressionError:
         place = f"character {self._begin + 1}" if self._begin < len(self._text) else "end"

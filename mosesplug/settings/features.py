@@ -64,18 +64,18 @@ def parse_added_features(
     Raises:
         UsageError: a text has another form, or a name occurs twice.
     """
-    found = tuple(
+    features = tuple(
         text if isinstance(text, AddedFeature) else _parse(text, option) for text in texts
     )
-    names = [each.name for each in found]
-    for each in found:
-        if names.count(each.name) > 1:
+    names = [feature.name for feature in features]
+    for feature in features:
+        if names.count(feature.name) > 1:
             raise UsageError(
-                f"{OptionName(option)} {each.name}={each.place}: another {OptionName(option)} has "
-                f"a feature {each.name} already: give another name, or several files as "
-                f"{each.name}=FILE,FILE"
+                f"{OptionName(option)} {feature.name}={feature.place}: another "
+                f"{OptionName(option)} has a feature {feature.name} already: give another name, "
+                f"or several files as {feature.name}=FILE,FILE"
             )
-    return found
+    return features
 
 
 def arrange_held_out_features(
@@ -86,7 +86,7 @@ def arrange_held_out_features(
     Raises:
         UsageError: the names differ.
     """
-    known = {each.name: each for each in held_out}
+    known = {feature.name: feature for feature in held_out}
     names = [feature.name for feature in features]
     if unknown := [name for name in known if name not in names]:
         raise UsageError(
@@ -114,11 +114,11 @@ def parse_derived_features(
     """
     if isinstance(texts, Mapping):
         texts = [f"{name}={expression}" for name, expression in texts.items()]
-    found = tuple(text if isinstance(text, DerivedFeature) else _derive(text) for text in texts)
-    names = [each.name for each in found]
+    features = tuple(text if isinstance(text, DerivedFeature) else _derive(text) for text in texts)
+    names = [feature.name for feature in features]
     if twice := [name for name in names if names.count(name) > 1]:
         raise UsageError(f"{{--derive}} names {twice[0]} twice: give each feature another name")
-    return found
+    return features
 
 
 def is_feature_name(name: str) -> bool:

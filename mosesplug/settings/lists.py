@@ -219,9 +219,9 @@ class ListSettings:
     def first_given(self) -> str | None:
         """The name of the first setting that is not its default; None without any."""
         default = ListSettings()
-        for each in list_options(ListSettings):
-            if find_value(self, each.path) != find_value(default, each.path):
-                return each.name
+        for option in list_options(ListSettings):
+            if find_value(self, option.path) != find_value(default, option.path):
+                return option.name
         return None
 
     @property

@@ -102,14 +102,14 @@ class HelperScripts:
         Raises:
             UsageError: it is missing or not executable.
         """
-        found = find_executable(given) if given else self.optional(script)
-        if found is None:
+        program = find_executable(given) if given else self.optional(script)
+        if program is None:
             place = given or (f"{self.root}/{script}" if self.root else script)
             raise UsageError(
                 f"{option} requires {place}, which is not an executable file. Give Moses' scripts"
                 " directory by {--rootdir}."
             )
-        return found
+        return program
 
 
 def choose_filter(
@@ -137,9 +137,9 @@ def choose_filter(
     script = "training/filter-model-given-input.pl"
     if wanted:
         return shlex.quote(str(scripts.required(script, "--filter-phrase-table"))), None
-    found = scripts.optional(script)
-    if found is not None:
-        return shlex.quote(str(found)), None
+    program = scripts.optional(script)
+    if program is not None:
+        return shlex.quote(str(program)), None
     return None, (
         "the model is used unfiltered: filter-model-given-input.pl was not found. Name it with"
         " --filtercmd, or use --no-filter-phrase-table."

@@ -60,38 +60,40 @@ def parse_score_sources(
     Raises:
         UsageError: a text has another form, or a name occurs twice.
     """
-    found = tuple(text if isinstance(text, ScoreSource) else _parse(text, option) for text in texts)
-    names = [each.name for each in found]
+    sources = tuple(
+        text if isinstance(text, ScoreSource) else _parse(text, option) for text in texts
+    )
+    names = [source.name for source in sources]
     for name in names:
         if names.count(name) > 1:
             raise UsageError(
                 f"{OptionName(option)} names {name} twice: give several files of one metric as "
                 f"{name}=FILE,FILE"
             )
-    return found
+    return sources
 
 
 def split_marks(text: str) -> tuple[str, ScoreSource]:
     """Split ``:error``, ``:mean`` and ``:ratio`` off; return a source with them."""
-    found = ScoreSource("")
+    source = ScoreSource("")
     while True:
         rest, colon, word = text.rpartition(":")
-        if colon and word == "error" and not found.is_error_rate:
-            found = replace(found, is_error_rate=True)
-        elif colon and word in _FORMULAS and found.formula is None:
-            found = replace(found, formula=cast("Formula", word))
+        if colon and word == "error" and not source.is_error_rate:
+            source = replace(source, is_error_rate=True)
+        elif colon and word in _FORMULAS and source.formula is None:
+            source = replace(source, formula=cast("Formula", word))
         else:
-            return text, found
+            return text, source
         text = rest
 
 
 def _parse(text: str, option: str) -> ScoreSource:
     name, equals, files = text.partition("=")
-    files, found = split_marks(files)
+    files, source = split_marks(files)
     paths = files.split(",")
     if not (name and equals and all(paths)):
         raise UsageError(
             f"{OptionName(option)}={text}: write NAME=FILE, as COMET=scores.txt, or "
             "NAME=FILE:error for an error rate"
         )
-    return replace(found, name=name, paths=tuple(map(Path, paths)))
+    return replace(source, name=name, paths=tuple(map(Path, paths)))

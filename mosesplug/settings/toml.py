@@ -41,15 +41,19 @@ def format_settings(values: _Values, cls: type = RunPlan) -> str:
     """Return settings as TOML, in the order of their declaration."""
     lines: list[str] = []
     for panel in PANELS:
-        own = [each for each in list_options(cls) if each.panel == panel and each.name in values]
-        plain = [each for each in own if each.kind != "table"]
+        own = [
+            option
+            for option in list_options(cls)
+            if option.panel == panel and option.name in values
+        ]
+        plain = [option for option in own if option.kind != "table"]
         if plain:
             lines += ["", f"[{panel.lower()}]"]
-            lines += [f"{each.name} = {_format_value(values[each.name])}" for each in plain]
-        for each in own:
-            if each.kind == "table" and values[each.name]:
-                lines += ["", f"[{panel.lower()}.{each.name}]"]
-                table = values[each.name]
+            lines += [f"{option.name} = {_format_value(values[option.name])}" for option in plain]
+        for option in own:
+            if option.kind == "table" and values[option.name]:
+                lines += ["", f"[{panel.lower()}.{option.name}]"]
+                table = values[option.name]
                 lines += [f"{_key(name)} = {_format_value(value)}" for name, value in table.items()]
     return "".join(f"{line}\n" for line in lines)
 
@@ -62,21 +66,23 @@ def format_template(cls: type = RunPlan) -> str:
     lines = ["# All settings of `mosesplug tune`, with their defaults.", ""]
     for panel in PANELS:
         lines += [f"[{panel.lower()}]"]
-        for each in (each for each in list_options(cls) if each.panel == panel and each.is_saved):
+        for option in (
+            option for option in list_options(cls) if option.panel == panel and option.is_saved
+        ):
             lines.append(
-                f"# {each.help}" + (f" [{each.default_text}]" if each.default_text else "")
+                f"# {option.help}" + (f" [{option.default_text}]" if option.default_text else "")
             )
-            if each.tune_default is not None:  # it may depend on other settings
-                lines.append(f"# {each.name} = {_format_value(each.tune_default)}")
+            if option.tune_default is not None:  # it may depend on other settings
+                lines.append(f"# {option.name} = {_format_value(option.tune_default)}")
             elif (
-                each.default in (None, (), {})
-                or each.default_text
-                or each.requires
-                or each.is_argument
+                option.default in (None, (), {})
+                or option.default_text
+                or option.requires
+                or option.is_argument
             ):
-                lines.append(f"# {each.name} = {_EXAMPLES.get(each.kind, _format_value(''))}")
+                lines.append(f"# {option.name} = {_EXAMPLES.get(option.kind, _format_value(''))}")
             else:
-                lines.append(f"{each.name} = {_format_value(each.default)}")
+                lines.append(f"{option.name} = {_format_value(option.default)}")
         lines.append("")
     return "\n".join(lines)
 
@@ -102,7 +108,7 @@ def read_settings(path: str | Path, cls: type = RunPlan) -> dict[str, Any]:
         document = tomllib.loads(file.read_bytes().decode(errors="surrogateescape"))
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: not valid TOML: {error}") from error
-    settings = {spelling: each for each in list_options(cls) for spelling in each.accepted}
+    settings = {spelling: option for option in list_options(cls) for spelling in option.accepted}
     tables = [panel.lower() for panel in PANELS]
     values: dict[str, Any] = {}
     for table, content in document.items():
@@ -116,12 +122,12 @@ def read_settings(path: str | Path, cls: type = RunPlan) -> dict[str, Any]:
             place = f"{path}: [{table}] {key}"
             if key not in settings:
                 raise UsageError(f"{place}: unknown setting{suggest(key, settings)}")
-            each = settings[key]
-            if each.panel.lower() != table:
-                raise UsageError(f"{place}: belongs in the table [{each.panel.lower()}]")
-            if each.name in values:
-                raise UsageError(f"{place}: the setting {each.name} is given twice")
-            values[each.name] = check_type(each, value, place)
+            option = settings[key]
+            if option.panel.lower() != table:
+                raise UsageError(f"{place}: belongs in the table [{option.panel.lower()}]")
+            if option.name in values:
+                raise UsageError(f"{place}: the setting {option.name} is given twice")
+            values[option.name] = check_type(option, value, place)
     return values
 
 
@@ -139,12 +145,12 @@ def overlay_settings(file: _Values, given: _Values, cls: type = RunPlan) -> dict
     both = {**file, **given}
     if "option" in file and "option" in given:
         both["option"] = {**file["option"], **given["option"]}
-    for each in list_options(cls):
-        if each.name in file and each.name not in given:
-            if _is_accepted(each, file) and not _is_accepted(each, both):
-                del both[each.name]
-        elif each.name in given:
-            for condition in each.excludes:
+    for option in list_options(cls):
+        if option.name in file and option.name not in given:
+            if _is_accepted(option, file) and not _is_accepted(option, both):
+                del both[option.name]
+        elif option.name in given:
+            for condition in option.excludes:
                 excluded = condition.partition("=")[0]
                 if excluded in file and excluded not in given:
                     both.pop(excluded, None)
@@ -173,7 +179,7 @@ def check_type(setting: Opt, value: Any, place: str) -> Any:
         case "real":
             is_right = isinstance(value, int | float) and not isinstance(value, bool)
         case "texts":
-            is_right = isinstance(value, list) and all(isinstance(each, str) for each in value)
+            is_right = isinstance(value, list) and all(isinstance(item, str) for item in value)
         case "table":
             is_right = isinstance(value, dict)
         case _:
@@ -191,7 +197,7 @@ def _format_value(value: Any) -> str:
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, Mapping):
-        items = ", ".join(f"{_key(name)} = {_format_value(each)}" for name, each in value.items())
+        items = ", ".join(f"{_key(name)} = {_format_value(item)}" for name, item in value.items())
         return f"{{ {items} }}" if items else "{}"
     if isinstance(value, Iterable) and not isinstance(value, str):
         return f"[{', '.join(map(_format_value, value))}]"

@@ -69,7 +69,7 @@ def make_script_plan(parsed: CommandLine) -> tuple[RunPlan, tuple[str, ...]]:
     return make_plan(values), tuple(notes)
 
 
-_SETTINGS = {each.name: each for each in list_options(RunPlan)}
+_SETTINGS = {option.name: option for option in list_options(RunPlan)}
 _DEFAULTS = {"working-dir": "mert-work", "threads": 1}
 _MERTDIR = "--mertdir is not needed: metrics and optimizers are built in"
 
@@ -214,8 +214,8 @@ def _set_filter(given: Mapping[str, Any], values: _Values) -> list[str]:
         return []
     asked = values.pop("filter-command", None)
     is_wanted = given.get("filter-phrase-table")
-    found = find_decoder(values["decoder"], "the decoder")
-    program = None if isinstance(found, DecodedGraphs) else found
+    decoder = find_decoder(values["decoder"], "the decoder")
+    program = None if isinstance(decoder, DecodedGraphs) else decoder
     if program is None and asked is None and is_wanted is None:
         return []
     scripts = HelperScripts.find(values.get("moses-scripts"), program)

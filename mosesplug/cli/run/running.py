@@ -50,7 +50,7 @@ def list_runs(result: SeveralResult) -> list[Block]:
     lines: list[Block] = [TextTable(rows)]
     spreads = [("dev" if where == first.metric else f"dev, {where}", result.dev)]
     spreads += [("held out", result.heldout)]
-    known = [(name, found) for name, found in spreads if found is not None]
+    known = [(name, spread) for name, spread in spreads if spread is not None]
     if known:
         lines += ["", tabulate_spreads(known, first.signature)]
     lines += [

@@ -28,7 +28,7 @@ def settings(options: SettingsCommand) -> None:
 def _explain(name: str) -> str:
     """Return what is known about a setting of a run, and about that of ``optimize``."""
     of_run, of_optimize = (
-        {spelling: each for each in list_options(cls) for spelling in each.spellings}
+        {spelling: option for option in list_options(cls) for spelling in option.spellings}
         for cls in (RunPlan, LearningSettings)
     )
     if name not in of_run and name not in of_optimize:

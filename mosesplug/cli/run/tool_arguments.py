@@ -132,7 +132,7 @@ def read_tool_arguments(text: str, option: str) -> ToolArguments:
         elif name not in _NO_MATTER and (name, value) != ("--type", "nbest"):
             raise UsageError(f"--{option}: {name} is not supported. Supported: {tool.supported}")
     if "method" in options:
-        method = next(each for each in mert.PROGRAM.options if each.name == "type")
+        method = next(option for option in mert.PROGRAM.options if option.name == "type")
         try:
             parse_value(method, str(options["method"]))
         except ValueError as error:

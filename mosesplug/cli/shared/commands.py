@@ -96,7 +96,7 @@ def make_command(name: str, entry: Command, *, add_completion: bool = False) -> 
 
     command.__doc__ = source.__doc__
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     attributes = {"common": getattr(source, "COMMON", ())}
     if hasattr(source, "prepare"):
         attributes["prepare"] = staticmethod(source.prepare)

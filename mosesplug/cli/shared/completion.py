@@ -31,7 +31,7 @@ def complete_algorithms(ctx: typer.Context, incomplete: str) -> Sequence[Value]:
     from mosesplug.optimizers import algorithms
 
     before = _before_last(incomplete, ",")
-    return [(f"{before}{name}", each.summary) for name, each in algorithms().items()]
+    return [(f"{before}{name}", algorithm.summary) for name, algorithm in algorithms().items()]
 
 
 def complete_metrics(ctx: typer.Context, incomplete: str) -> Sequence[Value]:
@@ -77,9 +77,9 @@ def _complete_options(ctx: typer.Context, incomplete: str) -> Sequence[Value]:
     known = algorithms()
     chosen = known.get(str(_find_algorithm(ctx)))
     described = {
-        each["name"]: each
+        setting["name"]: setting
         for algorithm in (known.values() if chosen is None else [chosen])
-        for each in describe_options(algorithm)
+        for setting in describe_options(algorithm)
     }
     return [
         (f"{name}={value}", str(setting["help"]))

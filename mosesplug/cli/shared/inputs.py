@@ -89,9 +89,9 @@ def _check_features(value: str, what: str) -> None:
 
 
 def _check_named(named: Iterable[Any], what: str) -> None:
-    for each in named:
-        for path in each.paths:
-            _check_path(path, f"{what} {each.name}:")
+    for source in named:
+        for path in source.paths:
+            _check_path(path, f"{what} {source.name}:")
 
 
 _CHECKS: Mapping[str, Callable[[Any, str], None]] = {

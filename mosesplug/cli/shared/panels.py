@@ -32,7 +32,7 @@ class PanelCommand(typer.core.TyperCommand):
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
-        own = {name for each in self.params for name in (*each.opts, *each.secondary_opts)}
+        own = {name for param in self.params for name in (*param.opts, *param.secondary_opts)}
         self._documented = frozenset(own)
         for param in self.params:
             if param.param_type_name == "option":
@@ -44,10 +44,10 @@ class PanelCommand(typer.core.TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse a command line; an option of two numbers takes them as a range, too."""
-        pairs = {name for each in self.params if each.metavar == _PAIR for name in each.opts}
+        pairs = {name for param in self.params if param.metavar == _PAIR for name in param.opts}
         if self.prepare is not None:
             params = self.get_params(ctx)
-            own = [name for each in params for name in (*each.opts, *each.secondary_opts)]
+            own = [name for param in params for name in (*param.opts, *param.secondary_opts)]
             args = list(self.prepare(args, own))
         words: list[str] = []
         for word in args:
@@ -59,8 +59,8 @@ class PanelCommand(typer.core.TyperCommand):
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         """Offer the options in the spelling that is documented."""
-        found: list[Any] = super().shell_complete(ctx, incomplete)
-        return [each for each in found if each.value in self._documented or each.value[:2] != "--"]
+        items: list[Any] = super().shell_complete(ctx, incomplete)
+        return [item for item in items if item.value in self._documented or item.value[:2] != "--"]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments and options."""
@@ -120,9 +120,9 @@ def _make_help_all() -> Any:
     loaded = typer.Typer(add_completion=False)
     loaded.command()(_help_all)
     command: Any = typer.main.get_command(loaded)
-    [found] = (param for param in command.params if param.name == "help_all")
-    found.callback, found.expose_value = show, False
-    return found
+    [option] = (param for param in command.params if param.name == "help_all")
+    option.callback, option.expose_value = show, False
+    return option
 
 
 def _respell(names: Iterable[str], own: Collection[str]) -> list[str]:
