@@ -95,6 +95,7 @@ class ListSettings:
         Opt(
             "Ignore a feature of the lists; repeatable",
             "Data",
+            parse=_check_dropped,
             metavar="NAME",
             excludes=("graphs", "from"),
             details="NAME* ignores all features whose names begin so.",
@@ -208,8 +209,6 @@ class ListSettings:
     def __post_init__(self) -> None:
         check_fields(self)
         for name in self.drop_feature:
-            if not name.strip("*"):
-                raise UsageError(f"{{--drop-feature}} {name!r}: give a name")
             if name in dict(self.rename):
                 raise UsageError(
                     f"{{--drop-feature}} {name} and {{--rename}} {name} exclude each other"
@@ -328,6 +327,13 @@ def split_names(names: str | Sequence[str], option: str) -> tuple[str, ...]:
     if not all(split):
         raise UsageError(f"{OptionName(option)}={names}: a name is empty")
     return split
+
+
+def _check_dropped(names: Iterable[str]) -> tuple[str, ...]:
+    for name in names:
+        if not name.strip("*"):
+            raise ValueError(f"{name!r}: give a name")
+    return tuple(names)
 
 
 def _check_format(name: str) -> str:
