@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from mosesplug.features import FeatureSpace
 from mosesplug.tuning_set import SparseRows, TuningSet
@@ -126,4 +125,6 @@ def write_lists(planted: Planted, directory: Path) -> tuple[Path, Path]:
 
 def rank_correlation(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
     """Spearman's; ties have the mean of their ranks."""
+    from scipy.stats import rankdata  # slow to import, and each worker imports all test files
+
     return float(np.corrcoef(rankdata(one), rankdata(other))[0, 1])

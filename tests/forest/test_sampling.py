@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given
-from scipy.stats import chisquare
 
 from formats.graphs.hypergraph import Edge
 from mosesplug.errors import DataError
@@ -36,6 +35,8 @@ def choices() -> list[list[Edge]]:
 
 @pytest.mark.parametrize("scale", [1.0, 0.5, 2.0])
 def test_draws_follow_the_probabilities_of_the_scores(scale: float) -> None:
+    from scipy.stats import chisquare  # slow to import, and each worker imports all test files
+
     nodes = choices()
     every = {tuple(words): features[0] for features, words in derivations(nodes, 1)}
     assert len(every) == 12
