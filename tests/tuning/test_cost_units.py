@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.description import MosesDecoder
 from mosesplug.errors import UsageError
 from mosesplug.settings.online import OnlineSettings
 from mosesplug.tuning import tune
