@@ -91,7 +91,6 @@ class FoldedTables(SentenceTables):
         flags: Sequence[str],
         directory: Path,
         sentences: Iterable[bytes],
-        templates: Sequence[PhraseTemplate] = (),
     ) -> FoldedTables:
         """Fold all functions of the decoder that depend on one phrase pair.
 
@@ -100,7 +99,6 @@ class FoldedTables(SentenceTables):
             flags: the flags of the decoder.
             directory: the decoder's current directory.
             sentences: all that will be decoded.
-            templates: own features to fold, too.
 
         Raises:
             CannotFoldError: the model would be another one, or there is nothing to fold.
@@ -109,7 +107,7 @@ class FoldedTables(SentenceTables):
         settings = _list_settings(ini, flags)
         table = _find_table(tables)
         lines, functions = _find_functions(ini, directory)
-        if not functions and not templates:
+        if not functions:
             raise CannotFoldError("no feature function depends on one phrase pair")
         for line in ini.features:
             if line in lines or line is table:
@@ -124,7 +122,7 @@ class FoldedTables(SentenceTables):
                 raise CannotFoldError(f"{name} is {settings[name]}, not {values[0]}")
         is_dropped = settings.get("drop-unknown", "") not in _OFF
         unknown = UnknownWords(_find_penalty(ini), is_dropped)
-        folding = Folding(lines, functions, tuple(templates), unknown)
+        folding = Folding(lines, functions, unknown)
         folded = cls(
             **{name: value for name, value in vars(tables).items() if name != "entries"},
             entries=TableEntries([table.path or ""], EntryCheck),

@@ -82,19 +82,17 @@ class Folding:
     Attributes:
         lines: feature functions of the decoder, as lines of its configuration.
         functions: how they are computed, in the same order.
-        templates: features that the decoder does not know. Their weights act on estimates, too.
         unknown: how unknown words are translated.
     """
 
     lines: tuple[FeatureLine, ...]
     functions: tuple[PhraseTemplate, ...]
-    templates: tuple[PhraseTemplate, ...]
     unknown: UnknownWords
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of all; ``WT`` begins the names of its features with ``WT_``."""
-        return tuple(template.name for template in (*self.functions, *self.templates))
+        """The names of the functions; ``WT`` begins the names of its features with ``WT_``."""
+        return tuple(template.name for template in self.functions)
 
     @property
     def scale(self) -> float:
@@ -198,8 +196,7 @@ class PhraseFolder:
         """
         entries = tuple(_cut_entry(line) for line in lines.split(b"\n") if line)
         late = [self._count(entry.pair, self._folding.functions) for entry in entries]
-        early = [self._count(entry.pair, self._folding.templates) for entry in entries]
-        return self._collect(entries, late, early)
+        return self._collect(entries, late, [{} for _ in entries])
 
     def fold_unknown(self, word: bytes, n_scores: int) -> FoldedPhrase:
         """Return the entry for an unknown word.
@@ -216,7 +213,7 @@ class PhraseFolder:
         line = b" ||| ".join((word, target, scores, alignment))
         entry = _cut_entry(line)
         late = [t for t in functions if isinstance(t, WordTranslationFeature)]
-        early = [*(t for t in functions if t not in late), *self._folding.templates]
+        early = [t for t in functions if t not in late]
         return self._collect(
             (entry,),
             [self._count(entry.pair, late)],

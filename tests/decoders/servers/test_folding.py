@@ -17,7 +17,6 @@ from mosesplug.decoders.servers.folded_tables import CannotFoldError, FoldedTabl
 from mosesplug.decoders.servers.folding import EntryCheck
 from mosesplug.decoders.servers.sentence_tables import SentenceTables, remove_tables
 from mosesplug.errors import DecoderError
-from mosesplug.templates.functions import PhrasePairFeature
 
 TABLE = (
     "das haus ||| the house ||| 0.1 0.2 ||| 0-0 1-1 ||| 3 4\n"
@@ -52,11 +51,10 @@ def config(tmp_path: Path) -> Path:
     return path
 
 
-def fold(config: Path, *flags: str, own: bool = False) -> FoldedTables:
+def fold(config: Path, *flags: str) -> FoldedTables:
     tables = SentenceTables.of(config, flags)
     assert tables is not None
-    templates = [PhrasePairFeature("PP")] if own else []
-    return FoldedTables.fold(tables, flags, config.parent, [SENTENCE], templates)
+    return FoldedTables.fold(tables, flags, config.parent, [SENTENCE])
 
 
 def add_up(tables: FoldedTables, weights: dict[str, float], directory: Path) -> dict[str, float]:
@@ -98,18 +96,6 @@ def test_the_decoder_adds_up_the_weights_of_each_phrase_pair(config: Path, tmp_p
     again = pickle.loads(pickle.dumps(tables))
     assert add_up(again, WEIGHTS, tmp_path) == sums
     assert add_up(tables, {}, tmp_path)["das ||| this one"] == 0.0
-
-
-def test_own_features_act_as_a_score(config: Path, tmp_path: Path) -> None:
-    """Their weights act on pruning and estimates, as those of any table score."""
-    tables = fold(config, own=True)
-    weights = {**WEIGHTS, "PP_das~haus~~a~house": -0.5, "PP_neu~~neu": 0.125}
-    expected = dict(EXPECTED)
-    expected["das haus ||| a house"] -= 0.5
-    expected["neu ||| neu"] += 0.125
-    assert add_up(tables, weights, tmp_path) == pytest.approx(expected, abs=5e-7)
-    line = (tmp_path / "tables" / "TM" / "grammar.0.gz").read_text().splitlines()[2]
-    assert line.split("|||")[2].split() == ["0.3", "0.4", f"{math.exp(-0.25):.9g}"]
 
 
 def test_dropped_unknown_words(config: Path, tmp_path: Path) -> None:
