@@ -37,7 +37,7 @@ class Clones:
         if not clone.exists():
             demo = clone / DEMO.relative_to(ROOT)
             demo.mkdir(parents=True)
-            for name in ("prepare", "moses.ini", "lm.arpa.gz"):
+            for name in ("prepare", "moses.ini", "lm.arpa.gz", "sparse.toml"):
                 shutil.copy(DEMO / name, demo)
             for name in _TEXTS:
                 lines = (DEMO / name).read_bytes().splitlines(keepends=True)
