@@ -351,7 +351,7 @@ def explain_unfit_value(value: str) -> str | None:
 
 
 def add_features(ini: MosesIni, lines: str) -> bytes:
-    """Return a configuration with more feature functions, whole lines of ``[feature]``."""
+    """Return a configuration with more feature functions, lines of ``[feature]``."""
     content = list(ini.lines)
     if "feature" in ini.sections:
         _add_behind(content, ini.sections["feature"] - 1, encode(lines), b"\n")

@@ -1,5 +1,6 @@
 """Tunes the demo system with ``mosesplug tune``, then translates held-out text with the weights of
-before and after and scores both with sacrebleu."""
+before and after and scores both with sacrebleu. With ``--sparse``, it also tunes the system with the
+sparse features of ``sparse.toml``."""
 
 from __future__ import annotations
 
@@ -47,13 +48,24 @@ def held_out_bleu(config: Path) -> float:
 
 def main() -> None:
     """Tune and compare."""
-    working_directory = Path(sys.argv[1] if len(sys.argv) > 1 else DEMO / "tuned").absolute()
-    tune(working_directory, sys.argv[2:])
+    words = [word for word in sys.argv[1:] if word != "--sparse"]
+    is_sparse = len(words) < len(sys.argv[1:])
+    working_directory = Path(words[0] if words else DEMO / "tuned").absolute()
+    sparse_directory = working_directory.with_name(f"{working_directory.name}-sparse")
+    tune(working_directory, words[1:])
+    if is_sparse:
+        tune(sparse_directory, ["--templates", str(DEMO / "sparse.toml"), *words[1:]])
     print("translating held-out text with the old and the new weights ...", flush=True)
     before = held_out_bleu(DEMO / "moses.ini")
     after = held_out_bleu(working_directory / "moses.ini")
     print(f"held-out BLEU before tuning  {before:.2f}")
     print(f"held-out BLEU after tuning   {after:.2f}")
+    if is_sparse:
+        with_sparse = held_out_bleu(sparse_directory / "moses.ini")
+        print(
+            f"held-out BLEU with sparse features   {with_sparse:.2f} ({with_sparse - after:+.2f})"
+        )
+        print("Sparse features need thousands of sentences; the demo has 200.")
 
 
 if __name__ == "__main__":
