@@ -1,6 +1,6 @@
 """Tunes the demo system with ``mosesplug tune``, then translates held-out text with the weights of
-before and after and scores both with sacrebleu. With ``--sparse``, it also tunes the system with the
-sparse features of ``sparse.toml``."""
+before and after and scores both with sacrebleu. With ``--sparse``, it also tunes the system with
+the sparse features of ``sparse.toml``."""
 
 from __future__ import annotations
 

@@ -300,7 +300,6 @@ class DecodingSettings:
             "Decoder",
             exists="file",
             excludes=("decode-command",),
-            stored_name="templates",
             details="A TOML file that declares features of aligned words, phrase pairs, inserted "
             "and deleted words, n-grams and others. They are added to the moses.ini as feature "
             "functions. The reference of templates describes it.",

@@ -259,7 +259,7 @@ def test_values_are_compared_under_the_names_of_the_store() -> None:
     ]
     assert found["earlier iterations"] == "2"
     assert [each.stored_name for each in list_options(DecodingSettings) if each.stored_name] == [
-        *("n-best size", "lattice samples", "forced decoding", "transformation", "templates"),
+        *("n-best size", "lattice samples", "forced decoding", "transformation"),
     ]
 
 
