@@ -223,7 +223,7 @@ def score_solution(
 
 
 def count_remaining(problem: Problem, solution: Solution) -> Solution:
-    """Return the solution of a problem with L1, with a note on the weights that are not 0."""
+    """Return the solution with a note on the weights that L1 has not made 0."""
     active = problem.active_mask
     remaining = int(np.count_nonzero(solution.weights[active]))
     total = count_noun(int(active.sum()), "tuned weight")

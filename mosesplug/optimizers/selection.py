@@ -36,7 +36,7 @@ class NamePatterns:
         return bool(self.names) and self._pattern.fullmatch(name) is not None
 
     def mark(self, space: FeatureSpace) -> NDArray[np.bool_]:
-        """Return which columns are named, bool ``[len(space)]``; groups name all their columns."""
+        """Return which columns or their groups are named, bool ``[len(space)]``."""
         groups = {name: self.matches(name) for name in dict.fromkeys(space.group_names)}
         marks = [self.matches(name) for name in space.names]
         marks[: space.n_dense] = [
@@ -132,9 +132,9 @@ class FeatureSelection:
 
 
 def count_sentences(lists: TuningSet) -> NDArray[np.int64]:
-    """Return the sentences in which some hypothesis has each sparse feature, int64 ``[n_sparse]``.
+    """Count the sentences in which some hypothesis has each sparse feature.
 
-    A value of 0 counts as none.
+    Returns int64 ``[n_sparse]``. A value of 0 counts as none.
     """
     counts = np.zeros(lists.space.n_sparse, dtype=np.int64)
     if lists.sparse is None:

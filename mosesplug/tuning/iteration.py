@@ -247,7 +247,7 @@ def optimize_weights(context: Context, current: IterationRecord) -> IterationRes
 def _restart_cut_features(
     context: Context, problem: Problem, weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the weights, with the run's first ones for features that are no longer frequent."""
+    """Return weights, the run's first ones for features that are no longer tuned."""
     if not context.configuration.optimization.sparse_max:
         return weights
     space = problem.tuning_set.space
