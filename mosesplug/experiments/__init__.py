@@ -1,1 +1,1 @@
-"""Experiments: systems tuned on several texts with several seeds, tested and compared."""
+"""Experiments: systems, tuned on texts with seeds, tested and compared."""

@@ -67,7 +67,7 @@ class FeatureKeys:
 
 @dataclass(frozen=True)
 class TextKeys:
-    """Keys of tables ``[tests.NAME]``, and of ``[tuning.NAME]`` beside settings of ``tune``."""
+    """Keys of ``[tests.NAME]``, and of ``[tuning.NAME]`` beside settings."""
 
     input: Annotated[Path, Opt("Source sentences", exists="file")]
     refs: Annotated[Path, Opt("References: a file, or the prefix of several", exists="references")]

@@ -1,4 +1,4 @@
-"""Write the table of an experiment in all forms: text, Markdown, LaTeX, JSON and a page."""
+"""Write the table of an experiment as text, Markdown, LaTeX, JSON and a page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mosesplug.results.render.tables import escape_latex, escape_markdown, layou
 
 
 def write_table(table: ExperimentTable, plan: ExperimentPlan) -> Path:
-    """Write ``table.txt``, ``table.md``, ``table.tex``, ``table.json`` and ``index.html``.
+    """Write ``table.txt``, ``.md``, ``.tex`` and ``.json``, and ``index.html``.
 
     Returns:
         The page.

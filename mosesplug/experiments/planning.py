@@ -1,4 +1,4 @@
-"""Plan the runs of an experiment, and check all of them before anything is decoded.
+"""Plan the runs of an experiment, and check all before anything is decoded.
 
 Runs share files in the experiment's directory: ``texts/`` has the tuning sets, cut and unpacked,
 ``configs/`` the configurations with absolute paths of models.
@@ -124,7 +124,7 @@ class ExperimentPlan:
     files: Mapping[Path, bytes]
 
     def write_files(self) -> None:
-        """Write the files that runs share, unless they are there: other runs may read them."""
+        """Write the files that runs share, unless they are there and in use."""
         for path, data in self.files.items():
             if not path.is_file() or path.read_bytes() != data:
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -268,7 +268,7 @@ def _plan_run(
 
 
 def _digest_files(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return digests of the files that settings name, beside tuning set and configuration."""
+    """Return digests of further files that settings name."""
     options = [option for option in list_options(RunPlan) if option.exists == "file"]
     return {
         option.name: hashlib.sha256(read_bytes(values[option.name])).hexdigest()[:16]

@@ -148,7 +148,7 @@ def finish_run(run: PlannedRun, watch: Watcher = ignore_event) -> None:
 
 
 class _Meter:
-    """Measures CPU and wall time, and keeps them in a file from iteration to iteration."""
+    """Measures CPU and wall time, and keeps them in a file after each iteration."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

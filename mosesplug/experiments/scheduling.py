@@ -112,7 +112,7 @@ def _follow(run: PlannedRun, watch: Watcher, progress: Progress, done: int, tota
 def choose_runs(
     plan: ExperimentPlan, only: Sequence[str], seeds: int | None = None
 ) -> list[PlannedRun]:
-    """Return the runs of some systems, of all if none is named, with their first seeds.
+    """Return the runs of some systems, or of all, with their first seeds.
 
     Raises:
         UsageError: an unknown system.

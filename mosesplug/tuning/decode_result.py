@@ -1,4 +1,4 @@
-"""Decode with the weights of a result: the tuning set of a run once more, or another text."""
+"""Decode with the weights of a result: the tuning set once more, or another text."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def translate_text(
     prefix: str,
     watch: Watcher = ignore_event,
 ) -> list[bytes]:
-    """Return the 1-best translations of a text, as the decoder prints them with a result.
+    """Return the 1-best translations of a text by the weights of a result.
 
     Args:
         configuration: how the decoder is called.
