@@ -1,4 +1,4 @@
-"""n-best lists to learn from, of files, arrays and texts, with references or scores."""
+"""n-best lists to learn from, made of files, arrays and texts."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class SystemReport:
         return {"scores": self.scores} | {kind: getattr(self.analysis, kind) for kind in kinds}
 
     def blocks(self, medium: Medium) -> Iterator[Block]:
-        """Yield a table of scores, the signatures, edits if there are any, and the analysis."""
+        """Yield a table of scores, signatures, edits if counted, and the analysis."""
         signatures = dict.fromkeys(score.signature for score in self.scores)
         yield tabulate_systems(self.scores)
         match medium.layout:

@@ -1,4 +1,4 @@
-"""Progress of work: one changing line on a terminal, and lines now and then elsewhere."""
+"""Progress of work: a changing line on a terminal, and lines elsewhere."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def render_json(record: Any) -> str:
 
 
 def describe(value: Any) -> Any:
-    """Return a record, and the records in it, as dictionaries, lists, texts and numbers.
+    """Return a record as dictionaries, lists, texts and numbers.
 
     ``JSON_KEYS`` of a record names attributes in their order, separated by blanks: ``score``;
     ``score?``, left out if it is None or empty; ``key=attribute`` for another key; ``*`` for all

@@ -166,7 +166,7 @@ def compare_statistics(
     trials: int = 10_000,
     seed: int = 1,
 ) -> list[SystemScore]:
-    """Compare systems whose translations have been measured, as ``compare_systems`` does.
+    """Compare systems with measured translations, as ``compare_systems`` does.
 
     Args:
         statistics: of each run of each system, as ``measure_systems`` returns them.

@@ -96,7 +96,7 @@ class StoreStatistics:
     coverage: Coverage
 
     def blocks(self, _medium: Medium) -> Iterator[Block]:
-        """Yield a table of features, lines on hypotheses and lists, and a table of oracles."""
+        """Yield a table of features, facts on the lists, and a table of oracles."""
         yield tabulate(FeatureFacts, self.features)
         hypotheses = count_noun(self.distinct_hypotheses, "distinct hypothesis")
         yield f"\n{hypotheses}, {count_noun(self.sparse_features, 'sparse feature')}"

@@ -104,7 +104,7 @@ class SentenceHypotheses:
             yield _tabulate_contributions(self.names, self.hypotheses)
 
     def list_texts(self) -> Iterator[str]:
-        """Yield lines with the id, the source and the references, as far as they are known."""
+        """Yield lines with the id, the source and the references that are known."""
         if self.id is not None:
             yield f"sentence   {self.id} (number {self.number})"
         if self.source is not None:

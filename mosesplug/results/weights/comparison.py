@@ -36,7 +36,7 @@ class WeightDifference:
 
     @property
     def change(self) -> float | None:
-        """The difference divided by the absolute weight of A; None if that is 0 or missing."""
+        """The difference over the absolute weight of A; None if that is 0 or missing."""
         return self.difference / abs(self.a) if self.a else None
 
     @property

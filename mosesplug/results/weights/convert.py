@@ -132,7 +132,7 @@ def convert_weights(
 
 
 def spell_list_changes(changes: ListChanges) -> list[str]:
-    """Return the options that change lists as weights record it, as fields of messages."""
+    """Return the options that change lists, as fields of messages."""
     options = spell_made_features(changes) + spell_templates(changes)
     if changes.length_exponent:
         spelled = changes.length_exponent.replace(" ", " {--length-by} ")

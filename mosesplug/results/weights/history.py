@@ -1,4 +1,4 @@
-"""One weight vector, or weights over the iterations of a run with their use in its lists."""
+"""Weights of one vector, or of the iterations of a run with their use."""
 
 from __future__ import annotations
 

@@ -201,13 +201,13 @@ def test_hits_of_every_field(tmp_path: Path) -> None:
         found = list(search_run(run, re.compile(b"(?i)h.use|H\xfc|TM"), texts, FIELDS))
         only = list(search_run(run, re.compile(b"dog"), texts, ["reference"]))
     assert found == [
-        SearchHit("feature", None, 1, "TM0_0"),
-        SearchHit("reference", 0, 0, "the red house is old"),
-        SearchHit("hypothesis", 0, 0, "the house is red old"),
-        SearchHit("hypothesis", 0, 1, "the red house is old"),
-        SearchHit("source", 1, 0, "ein H�nd"),
+        SearchHit("-", "feature", 1, "TM0_0", None),
+        SearchHit("0", "reference", 0, "the red house is old", 0),
+        SearchHit("0", "hypothesis", 0, "the house is red old", 0),
+        SearchHit("0", "hypothesis", 1, "the red house is old", 0),
+        SearchHit("1", "source", 0, "ein H�nd", 1),
     ]
-    assert only == [SearchHit("reference", 1, 0, "she sees a small dog today")]
+    assert only == [SearchHit("1", "reference", 0, "she sees a small dog today", 1)]
 
 
 def test_lists_by_hand(tmp_path: Path) -> None:
