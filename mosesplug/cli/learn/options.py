@@ -109,9 +109,10 @@ class ExperimentCommand:
     """Tune, test and compare systems, as one file says.
 
     The file names systems (settings of tune, or another program), feature sets, tuning sets, seeds,
-    test sets and a baseline; the manual's page on experiments explains it. Each system is tuned with each of its feature sets, tuning
-    sets and seeds, and translates the test sets. The table is printed, and written into the
-    directory of the experiment as text, Markdown, LaTeX, JSON and a page with figures.
+    test sets and a baseline; the manual's page on experiments explains it. Each system is tuned
+    with each of its feature sets, tuning sets and seeds, and translates the test sets. The table is
+    printed, and written into the directory of the experiment as text, Markdown, LaTeX, JSON and a
+    page with figures.
 
     Finished runs are not repeated, and interrupted ones continue: the same command goes on.
 
