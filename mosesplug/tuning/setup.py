@@ -50,6 +50,7 @@ from mosesplug.tuning.resume import (
     report_changed_settings,
 )
 from mosesplug.tuning.selection import check_selection
+from mosesplug.tuning.templates import check_templates
 from mosesplug.tuning.weights import Weights, arrange_ranges
 from mosesplug.tuning.workdir.iteration_files import result_path, writes_moses_ini
 from mosesplug.tuning.workdir.workspace import Workspace
@@ -151,7 +152,8 @@ def check_run(configuration: Configuration) -> tuple[Algorithm, Optimizer]:
         The algorithm, and the algorithm with its settings.
 
     Raises:
-        UsageError: settings exclude each other, or the algorithm does not support them.
+        UsageError: settings exclude each other, or the algorithm or the decoder does not support
+            them.
     """
     optimization = configuration.optimization
     if optimization.seed is not None and optimization.seed < 0:
@@ -159,6 +161,7 @@ def check_run(configuration: Configuration) -> tuple[Algorithm, Optimizer]:
     algorithm = find_algorithm(optimization.algorithm)
     optimizer = algorithm.bind(make_options(algorithm, optimization.options))
     _check_regime(configuration, algorithm)
+    check_templates(configuration)
     if not learns_from_graphs(configuration, algorithm):
         optimizer.require_lists()
     optimizer.require_source(is_known=configuration.source_text is not None)

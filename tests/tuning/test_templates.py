@@ -14,6 +14,7 @@ from formats.weights.files import read_sparse
 from mosesplug.decoders.description import DecoderCommand
 from mosesplug.errors import UsageError
 from mosesplug.tuning import tune
+from mosesplug.tuning.setup import check_run
 from mosesplug.tuning.templates import add_templates, check_templates
 from tests.tuning.bundled import write_bundled_decoder, write_demo_config, write_demo_sentences
 
@@ -69,8 +70,9 @@ def test_name_of_a_feature(toy: Toy, declaration: Path) -> None:
 def test_other_decoders(toy: Toy, declaration: Path) -> None:
     decoder = DecoderCommand((sys.executable, "{weights}", "{input}", "{nbest}"))
     given = toy.configuration(decoding={"decoder": decoder, "templates": declaration})
-    with pytest.raises(UsageError, match=r"called as Moses is.*mosesplug rerank --templates"):
-        check_templates(given)
+    for check in (check_templates, check_run):
+        with pytest.raises(UsageError, match=r"called as Moses is.*mosesplug rerank --templates"):
+            check(given)
 
 
 def test_missing_vocabulary(toy: Toy, declaration: Path) -> None:
