@@ -19,7 +19,7 @@ __all__ = ["format_ini_functions"]
 
 
 def format_ini_functions(templates: Templates, folder: str) -> tuple[str, Mapping[str, bytes]]:
-    """Return the lines of ``[feature]`` that declare templates, and the vocabularies they name.
+    """Return the lines of ``[feature]`` of templates, and the vocabularies they name.
 
     Args:
         folder: where the vocabularies will be.

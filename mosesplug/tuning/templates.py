@@ -1,4 +1,4 @@
-"""Let the decoder of a run compute templates, by feature functions in its moses.ini."""
+"""Let the decoder of a run compute templates: feature functions in its moses.ini."""
 
 from __future__ import annotations
 

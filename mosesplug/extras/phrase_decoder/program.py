@@ -111,7 +111,7 @@ def _help() -> str:
 
 
 def _check_sparse_weights(features: ModelFeatures, wanted: Settings) -> None:
-    """Warn of sparse weights without effect; reject search graphs that would lack features."""
+    """Warn of weights without effect; reject search graphs that would lack features."""
     makers = {template.name for template in features.templates}
     unused = [
         name

@@ -77,7 +77,7 @@ def list_derivations(graph: PhraseGraph, settings: Settings) -> list[PhraseDeriv
 
 
 def _describe(graph: PhraseGraph, derivation: PhraseDerivation, settings: Settings) -> bytes:
-    """Return the segmentation and the alignment behind the score, if they are requested."""
+    """Return the requested fields behind the score: segmentation, alignment."""
     spans: list[str] = []
     points: list[str] = []
     begin = 0
