@@ -144,7 +144,7 @@ def test_search_options(system: Path) -> None:
         "random_directions": 50,
     }
     assert run.active == ("LM0_0", "d_0", "tm_1")
-    assert run.ranges == ("LM0:0..2", "tm:0..1")
+    assert [*map(str, run.ranges)] == ["LM0:0..2", "tm:0..1"]
     assert (run.window, run.interpolation, run.threads) == (2, 0.5, 3)
     assert run.historic_bests
     assert run.predictable_seeds
