@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from mosesplug.cli.shared import output
+from mosesplug.cli.shared import output, tables
 from mosesplug.results.render import progress
 
 
@@ -56,3 +56,12 @@ def test_progress_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         "a ",
     ]
     assert (sys.stdout, sys.stderr) == (out, err)
+
+
+def test_labels_shrink_on_a_narrow_terminal() -> None:
+    """To eight characters, so that each part of a table has room for another column."""
+    for room, label in ((60, 20), (24, 8)):
+        ((columns, widths),) = tables._fold([20, 14], [True, False], 1, room)
+        assert columns == [0, 1]
+        assert widths[0] == label
+        assert widths[1] == 14
