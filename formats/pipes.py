@@ -1,4 +1,4 @@
-"""Read a pipe several times: it is copied when it is opened first.
+"""Files that are looked at before they are read: first lines are kept, and pipes are copied.
 
 Formats of lists and ids of sentences are found by a first look at a file, and some files are read
 twice. A pipe, such as ``<(zcat list.gz)``, can be read once only.
@@ -23,14 +23,20 @@ _MEMORY = 1 << 26
 T = TypeVar("T")
 
 
-class PipeCopy(PathLike[str]):
-    """A pipe that can be opened several times, by several threads.
+class InputFile(PathLike[str]):
+    """A file that can be opened several times, by several threads, also if it is a pipe.
 
-    ``formats.text.open_text`` opens it as it opens a file.
+    ``formats.text.open_text`` opens it as it opens a path.
+
+    Attributes:
+        first_lines: those that ``read_first_lines`` has returned; None: it was not asked.
     """
+
+    first_lines: list[bytes] | None = None
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self._path = fspath(path)
+        self.is_pipe = Path(path).is_fifo()
         self._lock = Lock()
         self._copy: tempfile.SpooledTemporaryFile[bytes] | None = None
 
@@ -41,11 +47,13 @@ class PipeCopy(PathLike[str]):
         return self._path
 
     def open(self) -> io.BufferedReader:
-        """Open the copy at its beginning; the first call reads the pipe to its end.
+        """Open the file at its beginning; the first call reads a pipe to its end.
 
         Raises:
-            OSError: the pipe cannot be read, or there is no room for the copy.
+            OSError: it cannot be read, or there is no room for the copy of a pipe.
         """
+        if not self.is_pipe:
+            return Path(self._path).open("rb")
         with self._lock:
             if self._copy is None:
                 self._copy = self._read()
@@ -94,19 +102,17 @@ class _CopyReader(io.RawIOBase):
 
 def is_read_once(path: str | PathLike[str]) -> bool:
     """Return whether a path can be read once only, being no file or directory."""
-    if isinstance(path, PipeCopy):
+    if isinstance(path, InputFile) and path.is_pipe:
         return False
     path = Path(path)
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
-def copy_pipes(files: Iterable[T]) -> tuple[T | PipeCopy, ...]:
-    """Return files with pipes as ``PipeCopy``; other objects stay as they are."""
+def wrap_files(files: Iterable[T]) -> tuple[T | InputFile, ...]:
+    """Return paths as ``InputFile``; other objects stay as they are."""
     return tuple(
-        PipeCopy(file) if isinstance(file, str | PathLike) and _is_fifo(file) else file
+        InputFile(file)
+        if isinstance(file, str | PathLike) and not isinstance(file, InputFile)
+        else file
         for file in files
     )
-
-
-def _is_fifo(path: str | PathLike[str]) -> bool:
-    return not isinstance(path, PipeCopy) and Path(path).is_fifo()

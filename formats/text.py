@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal, Protocol, cast
 
 from formats.errors import FormatError
-from formats.pipes import PipeCopy
+from formats.pipes import InputFile
 
 StrPath = str | PathLike[str]
 """A path."""
@@ -73,8 +73,8 @@ def open_text(path: StrPath) -> BinaryIO:
             truncated, or expands too much.
     """
     try:
-        file = path.open() if isinstance(path, PipeCopy) else Path(path).open("rb")  # noqa: SIM115
-        is_device = not isinstance(path, PipeCopy) and _is_endless(file)
+        file = path.open() if isinstance(path, InputFile) else Path(path).open("rb")  # noqa: SIM115
+        is_device = _is_endless(file)
         magic = b"" if is_device else file.peek(8)
     except (OSError, ValueError) as error:  # a name with a zero byte is a wrong value
         raise _unreadable(path, error) from error
@@ -300,8 +300,10 @@ class _Archive(io.RawIOBase):
         super().close()
 
 
-def _is_endless(file: BinaryIO) -> bool:
+def _is_endless(file: io.BufferedReader) -> bool:
     """Return whether the file is a device other than a terminal and ``/dev/null``."""
+    if not isinstance(file.raw, io.FileIO):
+        return False  # the copy of a pipe
     status = os.fstat(file.fileno())
     if not (stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode)):
         return False

@@ -12,7 +12,7 @@ from typing import Literal
 
 from formats.errors import FormatError, quote
 from formats.nbest.block import NBestList
-from formats.pipes import is_read_once
+from formats.pipes import InputFile, is_read_once
 from formats.text import StrPath, open_text
 
 INTEGER_ID_NAMES = ("id", "sentence_id")
@@ -121,16 +121,22 @@ _FIRST_LINES = 20
 def read_first_lines(path: StrPath) -> list[bytes]:
     """Return the first lines of a file with their line ends, without empty ones.
 
-    The last may be cut. What can be read once only has none: give a pipe as ``PipeCopy``.
+    The last may be cut. What can be read once only has none: give a pipe as ``InputFile``, which
+    also keeps the lines.
 
     Raises:
         FormatError: the file cannot be read.
     """
+    if isinstance(path, InputFile) and path.first_lines is not None:
+        return path.first_lines
     if is_read_once(path) or Path(path).is_dir():
         return []
     with open_text(path) as file:
         lines = file.read(_FIRST_BYTES).splitlines(keepends=True)
-    return [line for line in lines[:_FIRST_LINES] if line.strip()]
+    lines = [line for line in lines[:_FIRST_LINES] if line.strip()]
+    if isinstance(path, InputFile):
+        path.first_lines = lines
+    return lines
 
 
 def sentence_order_error(

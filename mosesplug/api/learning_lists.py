@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.nbest.block import NBestList, concatenate
-from formats.pipes import copy_pipes
+from formats.pipes import wrap_files
 from formats.text import StrPath
 from mosesplug.api.arrays import (
     FeatureArrays,
@@ -90,7 +90,7 @@ def take_lists(lists: Any, what: str) -> tuple[StrPath | NBestList, ...]:
         else:
             raise UsageError(f"{what}[{place}] is a {type(item).__name__}: give an NBest or a file")
     _check_same_features(taken, what)
-    return copy_pipes(taken)
+    return wrap_files(taken)
 
 
 def _check_same_features(lists: Sequence[StrPath | NBestList], what: str) -> None:

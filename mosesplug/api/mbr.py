@@ -28,7 +28,7 @@ from mosesplug.api.weights import (
 )
 from mosesplug.errors import DataError, UsageError
 from mosesplug.forest.mbr import Criterion
-from mosesplug.learning.lists.blocks import names_values, read_file_blocks
+from mosesplug.learning.lists.blocks import read_file_blocks
 from mosesplug.learning.lists.transforming import pair_transformed
 from mosesplug.metrics import Metric, metric
 from mosesplug.metrics.linear_bleu import LinearBleu
@@ -119,8 +119,7 @@ def mbr(
     source, ids, settings = open_lists(lists, reading)
     own = replace(settings, transform=None)
     if weights is None:
-        dense = () if names_values(source, own) and own.dense is None else None
-        blocks = read_file_blocks(source, own, dense=dense, ids=ids)
+        blocks = read_file_blocks(source, own, ids=ids)
     else:
         named = load_weights(weights, sparse_weights)
         lengths = find_lengths(named, length_exponent, length_by)

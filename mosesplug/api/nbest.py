@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from formats.nbest.block import NBestList
 from formats.nbest.files import format_list
 from formats.nbest.list_format import SentenceIds
-from formats.pipes import copy_pipes
+from formats.pipes import wrap_files
 from formats.text import StrPath, atomic_write
 from mosesplug.api.arrays import (
     FeatureArrays,
@@ -316,7 +316,7 @@ def read_nbest(path: StrPath, *, threads: int = 2, **reading: Unpack[ListKeyword
     """
     settings = make_list_keywords(reading)
     ids = SentenceIds()
-    (file,) = copy_pipes([Path(path)])
+    (file,) = wrap_files([Path(path)])
     log_formats([file], settings)
     chosen = find_dense_features([file], settings)
     block = read_list(file, settings, dense=chosen, ids=ids, threads=threads)

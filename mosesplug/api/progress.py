@@ -148,9 +148,8 @@ def _log(level: int, text: str) -> None:
 def log_formats(lists: Iterable[StrPath | NBestList], settings: ListSettings) -> None:
     """Log the formats that were found in files."""
     if _LOGGER.isEnabledFor(logging.INFO):
-        files = [source for source in lists if not isinstance(source, NBestList)]
         try:
-            for line in describe_formats(files, settings):
+            for line in describe_formats(lists, settings):
                 _log(logging.INFO, line)
         except FormatError:
             return  # which reading raises

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar, Unpack
 
 from formats.nbest.block import NBestList
-from formats.pipes import copy_pipes
+from formats.pipes import wrap_files
 from mosesplug.api.arrays import encode_texts, load_references, name_references
 from mosesplug.api.keywords import LEARNING, ListKeywords, check_integer, make_list_keywords
 from mosesplug.api.nbest import NBest
@@ -158,7 +158,7 @@ def score(
     if isinstance(hypotheses, NBest):
         source = attach_to_block(hypotheses.block, sources)
     elif isinstance(hypotheses, str | PathLike):
-        (source,) = copy_pipes([hypotheses])
+        (source,) = wrap_files([hypotheses])
     else:
         source = encode_texts(hypotheses, "hypotheses")
     if sources and not is_listed:
@@ -352,7 +352,7 @@ def _find_translations(
     if isinstance(value, str | PathLike):
         path = Path(value)
         if not path.is_dir():
-            return [*copy_pipes([value])]
+            return [*wrap_files([value])]
         decodings = find_decodings(path, decode=decode)
         for decoding in decodings:
             if decoding.note:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from formats.pipes import copy_pipes
+from formats.pipes import wrap_files
 from formats.weights.any_format import read_weights
 from mosesplug.errors import DataError, Message, UsageError
 from mosesplug.features import FeatureSpace
@@ -19,7 +19,7 @@ from mosesplug.learning.inputs import (
     make_list_data,
 )
 from mosesplug.learning.lengths import find_recorded_length, spell_exponent
-from mosesplug.learning.lists.blocks import find_dense_features, names_values
+from mosesplug.learning.lists.blocks import names_values
 from mosesplug.learning.lists.merging import NO_REFERENCES, References, load_lists
 from mosesplug.learning.lists.outside import arrange_held_out, find_metric_of, make_outside_metrics
 from mosesplug.learning.lists.stored import read_store
@@ -175,7 +175,7 @@ def read_held_out_lists(
     """Read the held-out lists, if any, into the feature space of ``data``."""
     problem = data.problem
     watched = [watched_metric.metric for watched_metric in data.watched_metrics]
-    files = copy_pipes(given.heldout_lists or settings.heldout_nbest)
+    files = wrap_files(given.heldout_lists or settings.heldout_nbest)
     references: References | None = given.heldout_references or settings.heldout_refs
     if not files:
         return None
@@ -228,7 +228,7 @@ def _read_lists(
     progress: Progress,
     given: GivenData,
 ) -> LearningData:
-    files = copy_pipes(given.lists or settings.nbest)
+    files = wrap_files(given.lists or settings.nbest)
     options = _list_settings(settings, given)
     if given.has_bare_references:
         options = replace(options, ids=False)
@@ -245,7 +245,6 @@ def _read_lists(
         metric,
         options,
         watched=watched,
-        dense=find_dense_features(files, options),
         threads=settings.threads,
         loaded=lambda done: progress(done, len(files), "lists"),
         check=find_start if given.start is None else lambda space: None,

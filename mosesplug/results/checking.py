@@ -14,13 +14,11 @@ from formats.errors import FormatError, quote
 from formats.nbest.block import NBestList
 from formats.text import StrPath, open_text
 from mosesplug.errors import Message, Spelling, count_noun
-from mosesplug.learning.lists.blocks import find_dense_features
 from mosesplug.learning.lists.merging import load_lists
 from mosesplug.metrics import Metric
 from mosesplug.results.render.record import Count, Shown, Text, tabulate
 from mosesplug.results.render.render import Medium
 from mosesplug.results.render.tables import Block, TextTable
-from mosesplug.settings.lists import NO_SETTINGS
 from mosesplug.tuning.text_signs.comparison import compare_styles, find_source_signs
 from mosesplug.tuning.text_signs.view import views_of_signatures
 from mosesplug.tuning.warning_signs import WarningSign, find_list_signs
@@ -171,7 +169,7 @@ def check_data(
             )
             findings.signs += marks
     if nbest:
-        lists = load_lists(nbest, references, metric, dense=find_dense_features(nbest, NO_SETTINGS))
+        lists = load_lists(nbest, references, metric)
         findings.signs += [WarningSign("texts", note) for note in lists.notes]
         _check_lists(findings, lists.tuning_set)
     if phrase_table is not None:

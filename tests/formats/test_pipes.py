@@ -17,7 +17,7 @@ import pytest
 from formats.errors import FormatError
 from formats.nbest.list_format import ListOptions, SentenceIds
 from formats.nbest.registry import detect_format, open_blocks
-from formats.pipes import PipeCopy, copy_pipes, is_read_once
+from formats.pipes import is_read_once, wrap_files
 from formats.text import open_text, read_lines
 
 TEXT = b"".join(b"line %d\n" % number for number in range(1000))
@@ -37,7 +37,7 @@ def feed(path: Path, data: bytes) -> Iterator[Path]:
 def test_a_pipe_is_read_again_and_again(tmp_path: Path, pack: type[bytes]) -> None:
     with feed(tmp_path / "pipe", pack(TEXT)) as path:
         assert is_read_once(path)
-        (copy,) = copy_pipes([path])
+        (copy,) = wrap_files([path])
         assert not is_read_once(copy)
         assert str(copy) == os.fspath(copy) == str(path)
         with open_text(copy) as one, open_text(copy) as other:
@@ -55,15 +55,16 @@ def test_a_pipe_is_read_again_and_again(tmp_path: Path, pack: type[bytes]) -> No
     gc.collect()  # closes the copy without a warning
 
 
-def test_what_is_no_pipe_stays_as_it_is(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
+def test_paths_are_wrapped_once(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(TEXT)
     block = object()
-    for each in (tmp_path / "file", tmp_path, tmp_path / "missing", block):
-        assert copy_pipes([each]) == (each,)
+    (file, missing, other) = wrap_files([tmp_path / "file", tmp_path / "missing", block])
+    assert wrap_files([file, missing, other]) == (file, missing, block)
+    assert read_lines(file) == TEXT.splitlines()
     with pytest.raises(FormatError, match=r"^/dev/zero: this is a device"):
-        open_text(*copy_pipes(["/dev/zero"]))
+        open_text(*wrap_files(["/dev/zero"]))
     with pytest.raises(FormatError, match="missing: cannot be read: No such file"):
-        open_text(PipeCopy(tmp_path / "missing"))
+        open_text(missing)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +79,7 @@ def test_what_is_no_pipe_stays_as_it_is(tmp_path: Path) -> None:
 )
 def test_formats_of_pipes_are_detected(tmp_path: Path, text: bytes, name: str) -> None:
     with feed(tmp_path / "pipe", text) as path:
-        (copy,) = copy_pipes([path])
+        (copy,) = wrap_files([path])
         assert detect_format(copy).name == name
         ids = SentenceIds()
         [block] = open_blocks(copy, options=ListOptions(dense=()), ids=ids)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
 
 from formats.references import read_references, reference_files
@@ -36,7 +37,8 @@ def compare(options: CompareCommand) -> None:
     sources = parse_score_sources(options.scores or ())
     if options.refs is None and not sources:
         raise UsageError("there are no references: give --refs FILE, or --scores NAME=FILE,...")
-    inputs = [path for system in systems for path in system.translations if isinstance(path, Path)]
+    translations = [path for system in systems for path in system.translations]
+    inputs = [Path(path) for path in translations if isinstance(path, str | PathLike)]
     inputs += [path for source in sources for path in source.paths]
     inputs += [path for path in (options.source, options.frequency_text) if path is not None]
     inputs += [] if options.refs is None else reference_files(options.refs)

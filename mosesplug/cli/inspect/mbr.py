@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 
-from formats.pipes import copy_pipes
+from formats.pipes import wrap_files
 from formats.text import StrPath
 from formats.weights.named import find_weight_files
 from mosesplug.cli.inspect.list_options import MbrCommand
@@ -60,7 +60,7 @@ def mbr(options: MbrCommand) -> None:
         options.beam,
         precisions,
     )
-    lists = None if options.nbest is None else copy_pipes([options.nbest])[0]
+    lists = None if options.nbest is None else wrap_files([options.nbest])[0]
     if lists is not None:
         print_formats([lists], options.settings, quiet=options.quiet)
     decisions: dict[int, Decision] = {}

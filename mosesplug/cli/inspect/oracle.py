@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import cast
 
-from formats.pipes import copy_pipes
+from formats.pipes import wrap_files
 from formats.references import reference_files
 from formats.text import write_atomic
 from formats.weights.named import find_weight_files
@@ -51,7 +51,7 @@ def oracle(options: OracleCommand) -> None:
     check_output(options.output, inputs=inputs)
     check_output(options.rows, "--rows", inputs)
     check_two_outputs({"--output": options.output, "--rows": options.rows})
-    lists = copy_pipes(options.places)
+    lists = wrap_files(options.places)
     files = [path for path in lists if not Path(path).is_dir()]
     print_formats(files, options.settings, quiet=options.quiet or options.json)
     with (

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 from formats.nbest.files import format_list
 from formats.nbest.list_format import TEXT_NAMES, SentenceIds
-from formats.pipes import copy_pipes
+from formats.pipes import wrap_files
 from formats.weights.named import find_weight_files
 from mosesplug.api.reranking import rerank_blocks
 from mosesplug.cli.inspect.list_options import RerankCommand
@@ -37,7 +37,7 @@ def rerank(options: RerankCommand) -> None:
     check_two_outputs({"--output": options.output, "--output-nbest": output_nbest})
     weights = read_weights_of(options.weights, options.sparse_weights)
     lengths = find_length_range(weights, options.length_exponent, options.length_by)
-    (lists,) = copy_pipes([options.nbest])
+    (lists,) = wrap_files([options.nbest])
     named = names_values(lists, settings)
     print_formats([lists], settings)
     if lengths is not None:

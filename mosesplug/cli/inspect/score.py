@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from formats.pipes import PipeCopy, copy_pipes
+from formats.pipes import InputFile, wrap_files
 from mosesplug.api.scoring import score as score_translation
 from mosesplug.cli.inspect.score_options import ScoreCommand
 from mosesplug.cli.shared.output import print_formats, print_warnings
@@ -26,10 +26,10 @@ def score(options: ScoreCommand) -> None:
     if options.nbest and options.errors is not None:
         raise UsageError("--errors requires a translation: rerank writes that of an n-best list")
     selection: Selection | None = None
-    lists: Path | PipeCopy | None = None
+    lists: Path | InputFile | None = None
     if options.nbest:
         selection = "oracle" if options.oracle else options.rank or 1
-        (lists,) = copy_pipes([options.translation])
+        (lists,) = wrap_files([options.translation])
         print_formats([lists], settings, quiet=options.json)
     sources = parse_score_sources(options.scores or ())
     if options.refs is not None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from formats.pipes import copy_pipes
+from formats.pipes import wrap_files
 from mosesplug.cli.learn.options import BenchOptimizersCommand
 from mosesplug.cli.shared.layouts import TableLayout, current_layout
 from mosesplug.cli.shared.output import print_formats, progress_bar
@@ -78,7 +78,7 @@ def bench_optimizers(options: BenchOptimizersCommand) -> None:
     optimizers = bind_settings([algorithm(name) for name in wanted], settings.options)
     for path in settings.input_paths:
         path.stat()
-    lists = copy_pipes(settings.nbest)
+    lists = wrap_files(settings.nbest)
     print_formats(lists, settings.lists, quiet=is_quiet)
     given = GivenData(lists=lists)
     with progress_bar(is_quiet) as progress:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from formats.pipes import copy_pipes
+from formats.pipes import wrap_files
 from formats.references import reference_files
 from mosesplug.api.optimize import check_settings, fit_settings
 from mosesplug.cli.learn.options import OptimizeCommand
@@ -57,7 +57,7 @@ def optimize(options: OptimizeCommand) -> None:
     check_two_outputs({"--output": output, "--html": html})
     to, config = find_result_format(options.weights_format, output, settings.init_file)
     print_warnings(idle)
-    lists = copy_pipes(settings.nbest)
+    lists = wrap_files(settings.nbest)
     print_formats(lists, settings.lists, quiet=quiet)
     with progress_bar(quiet) as progress:
         fit = fit_settings(settings, optimizer, GivenData(lists=lists), progress, idle=idle)

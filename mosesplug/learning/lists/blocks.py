@@ -7,7 +7,7 @@ Everything that reads lists goes through ``read_list_blocks``: parse, then each 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from os import fspath
 
@@ -186,18 +186,19 @@ def _apply_steps(blocks: Iterator[NBestList], steps: Sequence[ListStep]) -> Iter
     return blocks
 
 
-def describe_formats(files: Sequence[StrPath | NBestList], settings: ListSettings) -> Iterator[str]:
+def describe_formats(files: Iterable[StrPath | NBestList], settings: ListSettings) -> Iterator[str]:
     """Yield which formats other than Moses' were found, once for each format."""
-    known = set()
+    known = {"moses"}
     for file in files:
-        if settings.format == AUTO and not isinstance(file, NBestList):
-            list_format = find_format(file, AUTO, settings.columns)
-            if list_format.name != "moses" and list_format.name not in known:
-                known.add(list_format.name)
-                how = list_format.summary
-                if list_format.explain is not None and (lines := read_first_lines(file)):
-                    how = list_format.explain(lines, ListOptions(columns=settings.columns)) or how
-                yield f"{fspath(file)}: format {list_format.name} ({how})"
+        if settings.format != AUTO or isinstance(file, NBestList):
+            continue
+        list_format = find_format(file, AUTO, settings.columns)
+        if list_format.name not in known:
+            known.add(list_format.name)
+            how = list_format.summary
+            if list_format.explain is not None and (lines := read_first_lines(file)):
+                how = list_format.explain(lines, ListOptions(columns=settings.columns)) or how
+            yield f"{fspath(file)}: format {list_format.name} ({how})"
 
 
 def names_values(file: StrPath | NBestList, settings: ListSettings) -> bool:
@@ -234,9 +235,8 @@ def scan_lists(
     ids = SentenceIds() if ids is None else ids
     sentences, counts, hypotheses = set[int](), dict[str, int](), 0
     steps = _make_name_steps(settings, is_strict=True)
+    options = make_list_options(settings)
     for file in files:
-        names_all = names_values(file, settings)
-        options = make_list_options(settings, () if names_all else None)
         for block in _apply_steps(open_blocks(file, settings.format, options, ids), steps):
             hypotheses += len(block)
             sentences.update(np.unique(block.sentence_ids).tolist())

@@ -103,7 +103,8 @@ def load_lists(
             that have been read.
         references: the reference, the prefix of several, or their lines; ``NO_REFERENCES`` for
             metrics that use none.
-        dense: names of the dense features of lists that name every value.
+        dense: names of the dense features of lists that name every value; None: those that
+            ``find_dense_features`` returns.
         loaded: called with the number of files that have been read.
         check: called with the dense features of the lists when the first hypotheses are read; it
             raises for what does not fit, before anything else is read or compiled.
@@ -142,6 +143,7 @@ def store_lists(
     check: Callable[[FeatureSpace], object] = lambda space: None,
 ) -> Iterator[StoredLists]:
     """Read and score n-best lists into a temporary store; see ``load_lists``."""
+    dense = find_dense_features(files, settings) if dense is None else dense
     name = name_references(references)
     lines, ids = match_references(files, settings, read_lines_of(references), name)
     prepared = metric.prepare(lines)

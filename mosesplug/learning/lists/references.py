@@ -7,7 +7,7 @@ themselves, they may stand in any order, and there may be more of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from formats.nbest.list_format import SentenceIds
 from formats.nbest.registry import open_blocks
 from formats.text import StrPath
 from mosesplug.errors import DataError
-from mosesplug.learning.lists.blocks import make_list_options, names_values, scan_lists
+from mosesplug.learning.lists.blocks import make_list_options, scan_lists
 from mosesplug.sentence_ids import ListedIds, TextLines, arrange_texts, begins_with_ids
 from mosesplug.settings.lists import ListSettings
 
@@ -52,8 +52,10 @@ def match_references(
     if not lines:
         return MatchedReferences(lines, SentenceIds(held))
     texts = [TextLines.of_lines(what, text_lines) for text_lines in lines]
-    names, first = _read_first_block(files, settings)
-    listed = ListedIds(frozenset(held or names), partial(_list_texts, first))
+    first, own = files[0], SentenceIds()
+    if not isinstance(first, NBestList):
+        first = next(open_blocks(first, settings.format, make_list_options(settings), own))
+    listed = ListedIds(frozenset(held or own.names), partial(map, first.text, range(len(first))))
     begins = begins_with_ids(texts, settings.ids, listed)
     ids = held
     if begins and listed.names:
@@ -78,25 +80,6 @@ def _find_held_ids(files: Sequence[StrPath | NBestList]) -> tuple[str, ...]:
             "the lists have different sentence ids: give their files, which are read together"
         )
     return next(iter(held), ())
-
-
-def _read_first_block(
-    files: Sequence[StrPath | NBestList], settings: ListSettings
-) -> tuple[tuple[str, ...], NBestList | None]:
-    """Return the first block of the first list, and its ids unless integers."""
-    path = next(iter(files), None)
-    if path is None or isinstance(path, NBestList):
-        return (), path
-    ids = SentenceIds()
-    options = make_list_options(settings, () if names_values(path, settings) else None)
-    block = next(open_blocks(path, settings.format, options, ids), None)
-    return ids.names, block
-
-
-def _list_texts(block: NBestList | None) -> Iterator[bytes]:
-    """Yield the hypotheses of a block."""
-    if block is not None:
-        yield from map(block.text, range(len(block)))
 
 
 def _order_ids(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from formats.errors import FormatError
 from formats.nbest.block import NBestList
 from formats.nbest.list_format import SentenceIds
-from formats.pipes import copy_pipes
+from formats.pipes import wrap_files
 from formats.text import StrPath
 from formats.utilities import UtilityReader
 from formats.weights.any_format import WeightFile
@@ -99,7 +99,7 @@ def read_list_tasks(
             without weights and utilities; or the utilities belong to another list.
         UsageError: the lists have no texts.
     """
-    (path,) = copy_pipes([path])
+    (path,) = wrap_files([path])
     reader = None if utility is None else UtilityReader(utility.paths[0])
     sign = -1.0 if utility is not None and utility.is_error_rate else 1.0
     dense: tuple[str, ...] | None = None
@@ -258,7 +258,7 @@ def score_again(
             missing one is 0.
         UsageError: two features have the same name, or the weights were learned with others.
     """
-    (lists,) = copy_pipes([lists])
+    (lists,) = wrap_files([lists])
     dense = None
     if not isinstance(lists, NBestList):
         dense = select_dense_features(lists, weights, settings)

@@ -10,14 +10,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.pipes import copy_pipes
+from formats.pipes import wrap_files
 from formats.text import StrPath
 from formats.weights.any_format import WeightFile
 from mosesplug.errors import OptionName, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.data import read_data
 from mosesplug.learning.lengths import find_recorded_length, make_length_scale
-from mosesplug.learning.lists.blocks import find_dense_features
 from mosesplug.learning.lists.merging import NO_REFERENCES, note_text_signs, store_lists
 from mosesplug.learning.lists.outside import find_metric_of
 from mosesplug.learning.made_features import check_computed_features
@@ -127,13 +126,12 @@ def open_oracle_lists(
     measure = find_metric_of(metric, metric_settings, settings.scores)
     if references is None and needs_texts(measure):
         raise UsageError("there are no references: give {--refs} FILE")
-    files = copy_pipes(places)
+    files = wrap_files(places)
     with store_lists(
         files,
         NO_REFERENCES if references is None else references,
         measure,
         settings,
-        dense=find_dense_features(files, settings),
         threads=threads,
         loaded=lambda done: progress(done, len(places), "lists"),
     ) as stored:

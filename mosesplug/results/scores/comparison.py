@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.pipes import copy_pipes
+from formats.pipes import wrap_files
 from mosesplug.errors import Message, UsageError
 from mosesplug.metrics.error_rates import display_difference, display_score
 from mosesplug.metrics.hypotheses import HypothesisRanges
@@ -71,7 +71,7 @@ def parse_systems(words: Sequence[str], *, decode: bool = False) -> list[System]
             decodings += (
                 find_decodings(path, decode=decode)
                 if is_run
-                else map(RunDecoding, copy_pipes([path]))
+                else map(RunDecoding, wrap_files([path]))
             )
         notes = tuple(
             Message(f"{decoding.note}. {{--decode}} decodes with the result")

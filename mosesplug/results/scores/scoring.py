@@ -17,7 +17,7 @@ from mosesplug.cores import usable_cores
 from mosesplug.errors import UsageError
 from mosesplug.escapes import escape_controls
 from mosesplug.features import FeatureSpace
-from mosesplug.learning.lists.blocks import names_values, read_list
+from mosesplug.learning.lists.blocks import read_list
 from mosesplug.learning.lists.transforming import pair_transformed
 from mosesplug.metrics import Metric, PreparedReferences, metric
 from mosesplug.metrics.error_rates import display_score
@@ -253,8 +253,7 @@ def _read_lists(
     if isinstance(path, NBestList):
         [(_, block)] = pair_transformed(iter([path]), settings.transform)
         return block
-    # Feature values are not used. If all are sparse, lines may have different features.
-    return read_list(path, settings, dense=() if names_values(path, settings) else None, ids=ids)
+    return read_list(path, settings, ids=ids)
 
 
 def _select_hypotheses(

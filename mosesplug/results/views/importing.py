@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from formats.nbest.block import NBestList
-from formats.pipes import copy_pipes
+from formats.pipes import wrap_files
 from formats.references import read_references, reference_files
 from formats.text import StrPath
 from formats.weights.any_format import WeightFile
@@ -60,7 +60,7 @@ def find_iterations(paths: Sequence[StrPath]) -> list[IterationSource]:
         FormatError: a file of weights cannot be read.
     """
     if not any(Path(path).is_dir() for path in paths):
-        return [IterationSource(path) for path in copy_pipes(paths)]
+        return [IterationSource(path) for path in wrap_files(paths)]
     if len(paths) > 1:
         raise DataError("give one working directory, or one n-best file for each iteration")
     directory = Path(paths[0])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+from collections import Counter
 from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +17,7 @@ from hypothesis import strategies as st
 from formats.errors import FormatError
 from formats.nbest.block import NBestList, concatenate
 from formats.nbest.list_format import SentenceIds
+from formats.pipes import InputFile, wrap_files
 from mosesplug.errors import DataError, UsageError
 from mosesplug.learning.lists.blocks import (
     describe_formats,
@@ -286,6 +290,32 @@ def test_ids_and_numbers_give_the_same_tuning_set(lists: Path) -> None:
     assert one.dense.tolist() == other.dense.tolist()
     assert one.stats.tolist() == other.stats.tolist()
     assert one.offsets.tolist() == other.offsets.tolist()
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "n_opened"),
+    # The first lines, all for the references' ids and the tuning set; a scan for dense features.
+    [("moses", MOSES, 3), ("packed", gzip.compress(MOSES), 3), ("travatar", TRAVATAR, 4)],
+)
+def test_a_file_is_opened_once_for_each_reading(
+    lists: Path, monkeypatch: pytest.MonkeyPatch, file: str, text: bytes, n_opened: int
+) -> None:
+    for path in (file, "second"):
+        Path(path).write_bytes(text)
+    opened = Counter[str]()
+    open_file = InputFile.open
+
+    def count(path: InputFile) -> BufferedReader:
+        opened[str(path)] += 1
+        return open_file(path)
+
+    monkeypatch.setattr(InputFile, "open", count)
+    files = wrap_files([Path(file), Path("second")])
+    list(describe_formats(files, NO_SETTINGS))
+    merged = load_lists(files, [[b"a b", b"c"]], metric("BLEU", ""))
+    assert merged.hypotheses == 6
+    # Ids are those of the first file.
+    assert opened == {file: n_opened, "second": n_opened - 1}
 
 
 @pytest.mark.parametrize("most_bytes", [0, 1, 3, 100])
