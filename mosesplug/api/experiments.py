@@ -74,7 +74,7 @@ def run_experiment(
         if failures:
             labels = "; ".join(f"{failure.label}: {failure.message}" for failure in failures)
             raise DataError(
-                f"failed runs of {file}: {labels}. The other runs are finished; the same call"
+                f"failed runs of {file}: {labels}. They did not stop the other runs; the same call"
                 " repeats those that failed"
             )
         return table

@@ -169,8 +169,8 @@ def optimize(
         options: settings of the algorithm by name.
         active: names of the features to tune, also ``"WT_*"``; None: all dense ones (some
             algorithms: all).
-        sparse_min_count: number of sentences that must have a sparse feature to tune it.
-        sparse_max: number of sparse features to tune, those of most sentences; 0: all.
+        sparse_min_count: tune only sparse features found in this many sentences or more.
+        sparse_max: tune this many sparse features, the most common ones; 0: all.
         ranges: ranges of random starts, ``{"LM0": (-1, 1)}`` or ``["LM0:-1..1"]``.
         bounds: limits that the learned weights keep, by feature or group: ``{"LM0": (0, None),
             "TM0": ">0", "Words": 1.0}`` or ``["LM0:0..", "TM0:>0", "Words:=1"]``; a number fixes

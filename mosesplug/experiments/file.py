@@ -267,7 +267,7 @@ class _Reader:
             raise self._error(
                 place,
                 f"{match[0]} is not a name in [paths]"
-                f"{suggest(match[1], self._paths) or _list(self._paths)}",
+                f"{suggest(match[1], self._paths) or _list(self._paths) or '. Add it there'}",
             )
 
         return _PLACE.sub(value, text)

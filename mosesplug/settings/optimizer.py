@@ -82,7 +82,7 @@ class OptimizerSettings:
     dropped: Annotated[
         tuple[str, ...],
         Opt(
-            "Never tune a feature, or those of WT_*; repeatable",
+            "Do not tune a feature, or any of WT_*; repeatable",
             "Learning",
             name="drop-feature",
             metavar="NAME",
@@ -93,22 +93,23 @@ class OptimizerSettings:
     sparse_min_count: Annotated[
         int,
         Opt(
-            "Sentences that must have a sparse feature to tune it",
+            "Tune only sparse features found in N sentences or more",
             "Learning",
             minimum=0,
             stored_name="least sentences of sparse features",
-            details="In some hypothesis of the lists that are learned from. The weights of rarer "
-            "features keep their starting values, mostly 0.",
+            details="A sentence counts if one of its hypotheses has the feature. The weights of "
+            "rarer features keep their starting values, mostly 0.",
         ),
     ] = 0
     sparse_max: Annotated[
         int,
         Opt(
-            "Tune the N sparse features of most sentences; 0: all",
+            "Tune only the N most common sparse features; 0: all",
             "Learning",
             minimum=0,
             stored_name="number of sparse features",
-            details="The weights of the others keep their starting values, mostly 0.",
+            details="Those that occur in the hypotheses of most sentences. The weights of the "
+            "others keep their starting values, mostly 0.",
         ),
     ] = 0
     ranges: Annotated[

@@ -57,7 +57,7 @@ class TemplateFeatures:
 
     @classmethod
     def of_file(cls, templates: Templates, source: StrPath) -> TemplateFeatures:
-        """Take the templates and a file of source sentences, one a line."""
+        """Take the templates and a file of source sentences, one per line."""
         return cls(templates, read_lines(source), str(source))
 
     def append(self, block: NBestList) -> NBestList:
@@ -145,7 +145,7 @@ class TemplateFeatures:
             if (template := name.partition("_")[0]) in names:
                 raise UsageError(
                     f"{self._templates.path}: [{template}] computes features that {block.path} has "
-                    f"already, such as {name}. Leave one of the two out, or choose another name"
+                    f"already, such as {name}. Remove or rename the template"
                 )
 
     def _read_sentences(self, block: NBestList) -> list[Words]:
@@ -157,7 +157,7 @@ class TemplateFeatures:
                     raise Place(block.path, int(block.lines[row])).error(
                         f"sentence {sentence} is not in {self._place}, which has "
                         f"{len(self._sources)} sentences, counted from 0",
-                        "Give the source sentences that were decoded, one a line",
+                        "Give the source sentences that were decoded, one per line",
                     )
                 sentences[sentence] = split_words(self._sources[sentence])
         return [sentences[sentence] for sentence in block.sentence_ids.tolist()]

@@ -145,8 +145,8 @@ def read_ini_function(line: str, folder: Path) -> Template:
     name = texts.pop("name", f"{function}0")
     for key in ("factor", "input-factor", "output-factor"):
         if texts.pop(key, "0") != "0":
-            raise UsageError(f"{place}: templates know the factor 0 only, not {key}")
-    texts.pop("unrestricted", None)  # said by having no path
+            raise UsageError(f"{place} {key}: templates support factor 0 only")
+    texts.pop("unrestricted", None)  # implied by a missing path
     known = _list_keys(_find_function(function, place))
     values = {
         key: _parse_ini_value(text, known[key]) if key in known else text
@@ -229,11 +229,19 @@ def _check_use(template: Template, place: str) -> None:
         case WordTranslationFeature() | PhrasePairFeature():
             has_target = isinstance(template, WordTranslationFeature) and template.target_context
             has_context = template.source_context or has_target
+            contexts = "source-context"
+            if isinstance(template, WordTranslationFeature):
+                contexts += " or target-context"
             if not (template.simple or has_context):
-                raise UsageError(f"{place}: simple = false leaves no feature without a context")
+                raise UsageError(
+                    f"{place}: with simple = false and no context, the template has no features. "
+                    f"Set {contexts} to true"
+                )
             if isinstance(template, PhrasePairFeature):
                 if template.words is not None and not has_context:
-                    raise UsageError(f"{place} path: requires source-context, which it restricts")
+                    raise UsageError(
+                        f"{place} path: restricts contexts only, so it requires source-context"
+                    )
             elif template.window and not has_context:
                 raise UsageError(f"{place} window: requires source-context or target-context")
         case ShapeFeature():

@@ -142,17 +142,17 @@ class WordTranslationFeature(PhraseTemplate):
     """
 
     simple: Annotated[bool, Opt("Features without contexts")] = True
-    source_context: Annotated[bool, Opt("Features with other source words")] = False
-    target_context: Annotated[bool, Opt("Features with earlier target words")] = False
+    source_context: Annotated[bool, Opt("Features with a source word as context")] = False
+    target_context: Annotated[bool, Opt("Features with an earlier target word as context")] = False
     ignore_punctuation: Annotated[
         bool, Opt("Ignore words that begin with punctuation or digits")
     ] = False
     window: Annotated[int, Opt("Largest distance of contexts; 0: any", minimum=0)] = 0
     source_words: Annotated[
-        Vocabulary, Opt("Source words that are told apart", name="source-path")
+        Vocabulary, Opt("Source words to distinguish; others: OTHER", name="source-path")
     ] = None
     target_words: Annotated[
-        Vocabulary, Opt("Target words that are told apart", name="target-path")
+        Vocabulary, Opt("Target words to distinguish; others: OTHER", name="target-path")
     ] = None
 
     @property
@@ -212,7 +212,7 @@ class TargetWordInsertionFeature(PhraseTemplate):
     It is ``TWI_OTHER`` outside the vocabulary.
     """
 
-    words: Annotated[Vocabulary, Opt("Words that are told apart", name="path")] = None
+    words: Annotated[Vocabulary, Opt("Words to distinguish; others: OTHER", name="path")] = None
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -230,7 +230,7 @@ class SourceWordDeletionFeature(PhraseTemplate):
     It is ``SWD_OTHER`` outside the vocabulary.
     """
 
-    words: Annotated[Vocabulary, Opt("Words that are told apart", name="path")] = None
+    words: Annotated[Vocabulary, Opt("Words to distinguish; others: OTHER", name="path")] = None
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -250,7 +250,7 @@ class PhrasePairFeature(PhraseTemplate):
     """
 
     simple: Annotated[bool, Opt("Features without contexts")] = True
-    source_context: Annotated[bool, Opt("Features with a word of the source sentence")] = False
+    source_context: Annotated[bool, Opt("Features with a source word as context")] = False
     ignore_punctuation: Annotated[
         bool, Opt("Ignore contexts that begin with punctuation or digits")
     ] = False

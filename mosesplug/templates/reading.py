@@ -27,7 +27,9 @@ _ASK_MOSES = (
     "Decode with -include-segmentation-in-n-best and -print-alignment-info-in-n-best (Moses), or "
     "give lists that have both"
 )
-_SAME_INPUT = "Give the source sentences that were decoded, one a line, tokenized as the decoder"
+_SAME_INPUT = (
+    "Give the source sentences that were decoded, one per line, tokenized as for the decoder"
+)
 
 
 @dataclass(frozen=True)

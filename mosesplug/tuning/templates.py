@@ -59,8 +59,8 @@ def _extend(configuration: Configuration, path: Path) -> tuple[bytes, dict[str, 
     description = configuration.decoding.decoder
     if description.reads_weight_file or description.stored_graphs is not None:
         raise UsageError(
-            "{--templates} requires a decoder that is called as Moses is. The lists of others can "
-            "have them, too: mosesplug optimize --templates, mosesplug rerank --templates"
+            "{--templates} requires a decoder that is called as Moses is. For n-best lists of "
+            "others, use mosesplug optimize --templates and mosesplug rerank --templates"
         )
     templates = read_templates(path)
     folder = configuration.working_directory / FOLDER
@@ -76,7 +76,7 @@ def _extend(configuration: Configuration, path: Path) -> tuple[bytes, dict[str, 
         if template.name in known:
             raise UsageError(
                 f"{path}: [{template.name}]: {configuration.config} has a feature of this name. "
-                "Leave one of the two out, or choose another name"
+                "Remove or rename one of the two"
             )
     # The file lies in another folder, from which relative names of models would count.
     located = parse_moses_ini(with_absolute_paths(ini), ini.path)

@@ -63,7 +63,10 @@ def test_all_keys(tmp_path: Path) -> None:
         (WORD_TRANSLATION + "window = -1", "window: expected an integer from 0, not -1"),
         (WORD_TRANSLATION + "window = 1", "window: requires source-context or target-context"),
         (WORD_TRANSLATION + "most-frequent = 9", "requires source-path or target-path"),
-        (WORD_TRANSLATION + "simple = false", "leaves no feature"),
+        (
+            WORD_TRANSLATION + "simple = false",
+            "no context, the template has no features. Set source-context or target-context",
+        ),
         (
             '[PP]\nfunction = "PhrasePairFeature"\npath = "templates.toml"',
             "requires source-context",
@@ -102,7 +105,10 @@ def test_ini_functions(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("WordTranslationFeature name=WT input-factor=1", "the factor 0 only"),
+        (
+            "WordTranslationFeature name=WT input-factor=1",
+            "input-factor: templates support factor 0 only",
+        ),
         ("WordTranslationFeature name=WT domain-trigger=1", "unknown key domain-trigger"),
         ("PhraseBoundaryFeature name=PB", "unknown function PhraseBoundaryFeature"),
     ],

@@ -60,8 +60,8 @@ def experiment(options: ExperimentCommand) -> None:
     if failures:
         raise DataError(
             f"{count_noun(len(failures), 'run')} of {len(plan.runs)} failed:"
-            f" {failures[0].label}: {failures[0].message}. The other runs are finished; the same"
-            " command repeats those that failed"
+            f" {failures[0].label}: {failures[0].message}. They did not stop the other runs;"
+            " the same command repeats those that failed"
         )
 
 
