@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Annotated
 
+from mosesplug.errors import count_noun
 from mosesplug.experiments.planning import PlannedRun
 from mosesplug.experiments.running import count_decodings, is_finished, read_record
-from mosesplug.results.render.record import Shown, Text
+from mosesplug.results.render.record import Shown, Text, tabulate
+from mosesplug.results.render.render import Medium
+from mosesplug.results.render.tables import Block
 
 
 def format_duration(seconds: float) -> str:
@@ -54,10 +57,21 @@ def forecast_runs(runs: Sequence[PlannedRun]) -> list[RunForecast]:
     return [_forecast(run, finished, walls) for run in runs]
 
 
-def sum_forecasts(forecasts: Sequence[RunForecast]) -> tuple[float, int]:
-    """Return the seconds that are left, and the number of runs without an estimate."""
-    unknown = sum(forecast.wall is None for forecast in forecasts)
-    return sum(forecast.wall or 0.0 for forecast in forecasts), unknown
+@dataclass(frozen=True)
+class ExperimentForecast:
+    """What is left of runs, of which ``jobs`` go on side by side."""
+
+    document: Sequence[RunForecast]
+    jobs: int
+
+    def blocks(self, _medium: Medium) -> list[Block]:
+        """Return what is left of each run, and the time of all."""
+        unknown = sum(run.wall is None for run in self.document)
+        last = f"{count_noun(unknown, 'run')} without an estimate: nothing has run yet"
+        if not unknown:
+            total = format_duration(sum(run.wall or 0.0 for run in self.document) / self.jobs)
+            last = f"estimated time to go: {total} with --jobs {self.jobs}"
+        return [tabulate(RunForecast, self.document), "", last]
 
 
 def _forecast(

@@ -27,7 +27,7 @@ def render_experiment(table: ExperimentTable, title: str) -> str:
     if table.rows:
         [shown] = layout_table(tabulate_experiment(table), "html")
         signatures = "".join(
-            f'<p class="note"><code>{escape(each)}</code></p>\n' for each in table.signatures
+            f'<p class="note"><code>{escape(text)}</code></p>\n' for text in table.signatures
         )
         sections.append(render_section("Scores and cost", "", shown + signatures))
         sections += _draw(table)
@@ -45,7 +45,9 @@ def _draw(table: ExperimentTable) -> Iterator[str]:
         )
         for place, test in enumerate(table.tests)
     ]
-    names = [_name(table, row) for row in table.rows]
+    names = [
+        " ".join(getattr(row, part) for part in ("system", *table.varying)) for row in table.rows
+    ]
     bars = render_legend(names) + render_bars(groups, f"{metric} of each test set")
     yield render_section(f"{metric} of each test set", "Means over the seeds.", bars)
     score = Axis(f"mean {metric}", table.is_error_rate)
@@ -75,13 +77,3 @@ def _mark(
         )
         for row, name, value in zip(rows, names, values, strict=True)
     ]
-
-
-def _name(table: ExperimentTable, row: ExperimentRow) -> str:
-    """Return the parts of a row's name in which rows differ."""
-    varying = [
-        attribute
-        for attribute in ("features", "tuning")
-        if len({getattr(other, attribute) for other in table.rows}) > 1
-    ]
-    return " ".join([row.system, *(getattr(row, attribute) for attribute in varying)])

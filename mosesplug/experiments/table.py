@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import fmean, stdev
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,15 @@ from mosesplug.experiments.running import (
 from mosesplug.experiments.scheduling import Progress
 from mosesplug.experiments.texts import SharedText
 from mosesplug.metrics.error_rates import display_score, is_error_rate
-from mosesplug.results.render.record import format_count
-from mosesplug.results.render.tables import TextTable
+from mosesplug.results.render.record import MeanCount, Shown, Text, tabulate
+from mosesplug.results.render.render import Medium
+from mosesplug.results.render.tables import (
+    Block,
+    TextTable,
+    Verbatim,
+    escape_latex,
+    escape_markdown,
+)
 from mosesplug.results.scores.comparison import System, compare_statistics, measure_systems
 from mosesplug.results.scores.scoring import PreparedMetric, prepare_metrics
 
@@ -68,9 +75,9 @@ class ExperimentRow:
         interruptions: how often its runs were killed and continued.
     """
 
-    system: str
-    features: str
-    tuning: str
+    system: Text
+    features: Text
+    tuning: Text
     baseline: str
     sentences: int
     runs: int
@@ -78,10 +85,10 @@ class ExperimentRow:
     tests: tuple[TestScore, ...]
     mean: float
     deviation: float | None
-    active: float
-    decodings: float | None
-    cpu: float
-    wall: float
+    active: MeanCount
+    decodings: MeanCount | None
+    cpu: Annotated[float, Shown(".0f", "CPU s")]
+    wall: Annotated[float, Shown(".0f", "wall s")]
     interruptions: int
 
     @property
@@ -89,10 +96,17 @@ class ExperimentRow:
         """The names of system, feature set and tuning set."""
         return Row(self.system, self.features, self.tuning).label
 
+    @property
+    def seeds(self) -> Annotated[str, Shown()]:
+        """The number of finished runs, and of all if some are not."""
+        return str(self.runs) if self.runs == self.planned else f"{self.runs} of {self.planned}"
+
 
 @dataclass(frozen=True)
 class ExperimentTable:
     """The rows that have a finished run, and the signatures of the metrics."""
+
+    JSON_KEYS: ClassVar = "rows signatures unfinished"
 
     rows: tuple[ExperimentRow, ...]
     tests: tuple[str, ...]
@@ -105,13 +119,22 @@ class ExperimentTable:
         """Whether less is better by the first metric."""
         return bool(self.signatures) and is_error_rate(self.signatures[0])
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the table as plain data."""
-        return {
-            "rows": [asdict(row) for row in self.rows],
-            "signatures": list(self.signatures),
-            "unfinished": list(self.unfinished),
-        }
+    @property
+    def varying(self) -> list[str]:
+        """What rows differ in beside their systems: ``features``, ``tuning``."""
+        names = ("features", "tuning")
+        return [name for name in names if len({getattr(row, name) for row in self.rows}) > 1]
+
+    def blocks(self, medium: Medium) -> Iterator[Block]:
+        """Yield the table, and what its reader must know."""
+        yield tabulate_experiment(self)
+        notes = [*list_notes(self), *self.signatures]
+        if medium.layout == "latex":
+            yield from (Verbatim(f"% {escape_latex(note)}") for note in notes)
+        elif medium.layout == "markdown":
+            yield "\n\n".join(map(escape_markdown, notes))
+        else:
+            yield from ("", *notes)
 
 
 def make_table(
@@ -238,46 +261,26 @@ def tabulate_experiment(table: ExperimentTable) -> TextTable:
 
     Feature sets and tuning sets have columns if there are several.
     """
-    rows = table.rows
-    names = {
-        "system": [row.system for row in rows],
-        "features": [row.features for row in rows],
-        "tuning": [row.tuning for row in rows],
-    }
-    shown = [name for name in names if name == "system" or len(set(names[name])) > 1]
     has_mean = len(table.tests) > 1
-    several_metrics = len(table.metrics) > 1
-    columns: list[tuple[str, Iterable[str]]] = [(name, names[name]) for name in shown]
-    columns.append(("seeds", [_count_runs(row) for row in rows]))
-    if has_mean:
-        head = f"mean {table.metrics[0]}"
-        columns.append((head, [_format_mean(row.mean, row.deviation) for row in rows]))
-    n_scores = len(rows[0].tests) if rows else 0
-    for place in range(n_scores):
-        scores = [row.tests[place] for row in rows]
-        first = scores[0]
-        head = (
-            first.test
-            if several_metrics is False and has_mean
-            else (f"{first.test} {first.metric}")
-        )
-        columns.append((head, [_format_mean(score.mean, score.deviation) for score in scores]))
-        columns.append(("p", ["" if score.p is None else f"{score.p:.4f}" for score in scores]))
-    columns += [
-        ("active", [format_count(row.active) for row in rows]),
-        (
-            "decodings",
-            ["" if row.decodings is None else format_count(row.decodings) for row in rows],
-        ),
-        ("CPU s", [f"{row.cpu:.0f}" for row in rows]),
-        ("wall s", [f"{row.wall:.0f}" for row in rows]),
-    ]
-    cells = zip(*(list(values) for _, values in columns), strict=True)
-    return TextTable([tuple(head for head, _ in columns), *cells], left=len(shown))
+    head = [f"mean {table.metrics[0]}"] if has_mean else []
+    for score in table.rows[0].tests if table.rows else ():
+        is_clear = has_mean and len(table.metrics) == 1
+        head += [score.test if is_clear else f"{score.test} {score.metric}", "p"]
+    names = ["system", *table.varying]
+    columns = (
+        tabulate(ExperimentRow, table.rows, " ".join([*names, "seeds"])).plain,
+        [head, *(_list_scores(row, has_mean) for row in table.rows)],
+        tabulate(ExperimentRow, table.rows, "active decodings cpu wall").plain,
+    )
+    return TextTable([[*a, *b, *c] for a, b, c in zip(*columns, strict=True)], left=len(names))
 
 
-def _count_runs(row: ExperimentRow) -> str:
-    return str(row.runs) if row.runs == row.planned else f"{row.runs} of {row.planned}"
+def _list_scores(row: ExperimentRow, has_mean: bool) -> list[str]:
+    cells = [_format_mean(row.mean, row.deviation)] if has_mean else []
+    for score in row.tests:
+        p = "" if score.p is None else f"{score.p:.4f}"
+        cells += [_format_mean(score.mean, score.deviation), p]
+    return cells
 
 
 def _format_mean(mean: float, deviation: float | None) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import mosesplug
-from mosesplug.experiments.estimate import forecast_runs, format_duration, sum_forecasts
+from mosesplug.experiments.estimate import ExperimentForecast, forecast_runs, format_duration
 from mosesplug.experiments.outputs import write_table
 from mosesplug.experiments.planning import ExperimentPlan, PlannedRun
 from mosesplug.experiments.running import TuningRecord, translation_path
@@ -20,6 +20,7 @@ from mosesplug.experiments.table import (
     make_table,
     tabulate_experiment,
 )
+from mosesplug.results.render.render import render
 
 Plan = Callable[..., ExperimentPlan]
 
@@ -171,8 +172,9 @@ def test_estimates_are_means_of_runs_that_are_alike(made: ExperimentPlan) -> Non
     assert found["base", 1] == ("finished", 0.0)
     assert found["new", 2] == ("not begun", pytest.approx(20.0))
     assert found["late", 1] == ("not begun", pytest.approx((50.0 + 60.0 + 20.0) / 3))
-    seconds, unknown = sum_forecasts(forecast_runs(made.runs))
-    assert (seconds, unknown) == (pytest.approx(20.0 + 2 * 130.0 / 3), 0)
+    # 20 and twice 130 / 3 seconds are 107, in two jobs 53.
+    text = render(ExperimentForecast(forecast_runs(made.runs), 2))
+    assert text.endswith("\n\nestimated time to go: 53 s with --jobs 2\n")
 
 
 @pytest.mark.parametrize(

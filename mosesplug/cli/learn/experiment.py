@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 
 from mosesplug.cli.learn.options import ExperimentCommand
-from mosesplug.cli.shared.output import print_json, progress_bar
-from mosesplug.cli.shared.tables import print_blocks
+from mosesplug.cli.shared.output import progress_bar
+from mosesplug.cli.shared.tables import print_record
 from mosesplug.errors import DataError, count_noun
 from mosesplug.events import Event, Note
-from mosesplug.experiments.estimate import (
-    RunForecast,
-    forecast_runs,
-    format_duration,
-    sum_forecasts,
-)
+from mosesplug.experiments.estimate import ExperimentForecast, forecast_runs
 from mosesplug.experiments.file import read_experiment
 from mosesplug.experiments.outputs import write_table
-from mosesplug.experiments.planning import ExperimentPlan, plan_experiment
+from mosesplug.experiments.planning import plan_experiment
 from mosesplug.experiments.scheduling import FailedRun, choose_runs, finish_experiment
-from mosesplug.experiments.table import list_notes, make_table, tabulate_experiment
-from mosesplug.results.render.record import tabulate
+from mosesplug.experiments.table import make_table
 from mosesplug.settings.checks import parse_assignments
 from mosesplug.settings.sharding import check_address
 
@@ -36,7 +29,8 @@ def experiment(options: ExperimentCommand) -> None:
     plan = plan_experiment(read_experiment(options.file, paths=paths, directory=options.directory))
     only = [name.strip() for name in (options.systems or "").split(",") if name.strip()]
     if options.dry_run:
-        _print_forecast(plan, only, options)
+        runs = forecast_runs(choose_runs(plan, only, options.seeds))
+        print_record(ExperimentForecast(runs, options.jobs))
         return
     failures: list[FailedRun] = []
     with progress_bar(options.quiet or options.json) as progress:
@@ -52,11 +46,9 @@ def experiment(options: ExperimentCommand) -> None:
             )
         table = make_table(plan, progress)
     page = write_table(table, plan)
-    if options.json:
-        print_json(table.as_json())
-    else:
-        print_blocks([tabulate_experiment(table)])
-        print("\n".join(["", *list_notes(table), *table.signatures, f"page: {page}"]))
+    print_record(table)
+    if not options.json:
+        print(f"page: {page}")
     if failures:
         raise DataError(
             f"{count_noun(len(failures), 'run')} of {len(plan.runs)} failed:"
@@ -74,17 +66,3 @@ class _Warnings:
     def __call__(self, event: Event) -> None:
         if isinstance(event, Note) and event.is_warning and not self._quiet:
             print(f"warning: {event.text}", file=sys.stderr)
-
-
-def _print_forecast(plan: ExperimentPlan, only: list[str], options: ExperimentCommand) -> None:
-    forecasts = forecast_runs(choose_runs(plan, only, options.seeds))
-    if options.json:
-        print_json([asdict(forecast) for forecast in forecasts])
-        return
-    print_blocks([tabulate(RunForecast, forecasts)])
-    seconds, unknown = sum_forecasts(forecasts)
-    if unknown:
-        print(f"\n{count_noun(unknown, 'run')} without an estimate: nothing has run yet")
-    else:
-        total = format_duration(seconds / options.jobs)
-        print(f"\nestimated time to go: {total} with --jobs {options.jobs}")
