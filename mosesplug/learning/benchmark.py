@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from statistics import fmean, stdev
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,43 +105,46 @@ class BenchmarkTask:
 
 
 @dataclass(frozen=True)
+class SeedValues:
+    """One value for each seed, with mean and standard deviation (n - 1; None for one seed)."""
+
+    mean: float
+    deviation: float | None
+    values: tuple[float, ...]
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> SeedValues:
+        """Compute mean and standard deviation."""
+        deviation = stdev(values) if len(values) > 1 else None
+        return cls(fmean(values), deviation, tuple(values))
+
+
+@dataclass(frozen=True)
 class BenchmarkResult:
-    """The measurements of one algorithm, one value for each seed.
+    """The measurements of one algorithm.
 
     Attributes:
-        scores: on the sentences learned from.
-        held_out: on the held-out sentences; empty without any.
+        score: on the sentences learned from.
+        held_out: score on the held-out sentences; None without any.
         cpu_seconds: the CPU seconds of all threads, without loading and compiling.
         active: number of weights that are not 0.
-        refusal: the error of an algorithm that rejects the data or the options, or None.
     """
 
-    algorithm: str
-    scores: tuple[float, ...] = ()
-    held_out: tuple[float, ...] = ()
-    cpu_seconds: tuple[float, ...] = ()
-    active: tuple[int, ...] = ()
-    refusal: str | None = None
+    JSON_KEYS: ClassVar = "algorithm score held_out? cpu_seconds active"
 
-    @property
-    def document(self) -> dict[str, Any]:
-        """The values with means and standard deviations (n - 1; None for one seed)."""
-        if self.refusal is not None:
-            return {"algorithm": self.algorithm, "refusal": self.refusal}
-        record: dict[str, Any] = {"algorithm": self.algorithm}
-        for name, values in (
-            ("score", self.scores),
-            ("held_out", self.held_out),
-            ("cpu_seconds", self.cpu_seconds),
-            ("active", self.active),
-        ):
-            if values:
-                record[name] = {
-                    "mean": fmean(values),
-                    "deviation": stdev(values) if len(values) > 1 else None,
-                    "values": list(values),
-                }
-        return record
+    algorithm: str
+    score: SeedValues
+    held_out: SeedValues | None
+    cpu_seconds: SeedValues
+    active: SeedValues
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The error of an algorithm that rejects the data or the options."""
+
+    algorithm: str
+    refusal: str
 
 
 def make_tasks(
@@ -249,7 +252,7 @@ def measure_optimizer(
     optimizer: Optimizer,
     seeds: int,
     progress: Progress = no_progress,
-) -> BenchmarkResult:
+) -> BenchmarkResult | Refusal:
     """Run an optimizer with seeds 1 to ``seeds``.
 
     Args:
@@ -271,10 +274,14 @@ def measure_optimizer(
             if left_out is not None:
                 held_out.append(left_out)
     except MosesplugError as error:
-        return BenchmarkResult(optimizer.name, refusal=str(error))
+        return Refusal(optimizer.name, str(error))
     progress(seeds, seeds, optimizer.name)
     return BenchmarkResult(
-        optimizer.name, tuple(scores), tuple(held_out), tuple(seconds), tuple(active)
+        optimizer.name,
+        SeedValues.of(scores),
+        SeedValues.of(held_out) if held_out else None,
+        SeedValues.of(seconds),
+        SeedValues.of(active),
     )
 
 

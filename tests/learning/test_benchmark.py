@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import pytest
@@ -13,6 +12,8 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.learning.benchmark import (
     BenchmarkTask,
+    Refusal,
+    SeedValues,
     bind_settings,
     measure_optimizer,
     score_tasks,
@@ -67,17 +68,14 @@ def test_scores_are_those_of_decoding_with_the_weights_of_each_seed() -> None:
         weights = np.full(5, 0.2) + 0.5 * np.random.default_rng(seed).standard_normal(5)
         weights[0] = 0.0
         expected.append(corpus_score(given.problem, weights))
-    assert outcome.scores == tuple(expected)
-    assert outcome.active == (4, 4, 4)
-    assert outcome.held_out == ()
-    assert len(outcome.cpu_seconds) == 3
+    assert outcome.score.values == tuple(expected)
+    assert outcome.active.values == (4, 4, 4)
+    assert outcome.held_out is None
+    assert len(outcome.cpu_seconds.values) == 3
     assert [said[0] for said in told] == [0, 1, 2, 3]
-    record: Mapping[str, Any] = outcome.document
-    assert record["score"]["mean"] == pytest.approx(np.mean(expected))
-    assert record["score"]["deviation"] == pytest.approx(np.std(expected, ddof=1))
-    assert (
-        measure_optimizer([given], DRAWN.bind(Options()), 1).document["score"]["deviation"] is None
-    )
+    assert outcome.score.mean == pytest.approx(np.mean(expected))
+    assert outcome.score.deviation == pytest.approx(np.std(expected, ddof=1))
+    assert SeedValues.of([0.5]).deviation is None
 
 
 def test_held_out_sentences_are_scored_and_not_learned_from() -> None:
@@ -91,13 +89,13 @@ def test_held_out_sentences_are_scored_and_not_learned_from() -> None:
     outcome = measure_optimizer([given], DRAWN.bind(Options(step=0.0)), 1)
     weights = np.array([0.0, 0.2, 0.2, 0.2, 0.2])
     held_out = replace(whole, tuning_set=whole.tuning_set.take_sentences(left_out))
-    assert outcome.held_out == (corpus_score(held_out, weights),)
+    assert outcome.held_out == SeedValues.of([corpus_score(held_out, weights)])
     assert score_tasks([given])[1] == corpus_score(held_out, given.start)
 
 
 def test_a_rejected_task_is_reported() -> None:
     outcome = measure_optimizer([task()], replace(DRAWN, optimize=refuses).bind(Options()), 2)
-    assert outcome.document == {"algorithm": "drawn", "refusal": "not these lists"}
+    assert outcome == Refusal("drawn", "not these lists")
 
 
 def test_settings_go_to_the_algorithms_that_have_them() -> None:
@@ -138,6 +136,6 @@ def test_folds_have_one_score_together() -> None:
     weights = np.full(5, 0.2) + 0.5 * np.random.default_rng(1).standard_normal(5)
     weights[0] = 0.0
     # The same weights for both folds: the score is that of all sentences.
-    assert outcome.held_out == (pytest.approx(corpus_score(problem, weights)),)
+    assert outcome.held_out.values == (pytest.approx(corpus_score(problem, weights)),)
     learned = [corpus_score(task.problem, weights) for task in tasks]
-    assert outcome.scores == (pytest.approx(np.mean(learned)),)
+    assert outcome.score.values == (pytest.approx(np.mean(learned)),)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from formats.pipes import wrap_files
 from mosesplug.cli.learn.options import BenchOptimizersCommand
@@ -15,6 +14,8 @@ from mosesplug.errors import UsageError
 from mosesplug.learning.benchmark import (
     BenchmarkResult,
     BenchmarkTask,
+    Refusal,
+    SeedValues,
     bind_settings,
     make_tasks,
     measure_optimizer,
@@ -54,7 +55,7 @@ class BenchmarkReport:
     hypotheses: int
     seeds: int
     start: StartScores
-    algorithms: tuple[BenchmarkResult, ...]
+    algorithms: tuple[BenchmarkResult | Refusal, ...]
 
 
 def bench_optimizers(options: BenchOptimizersCommand) -> None:
@@ -91,7 +92,7 @@ def bench_optimizers(options: BenchOptimizersCommand) -> None:
         folds=settings.folds or 0,
         seed=options.split_seed,
     )
-    table = _Table(wanted, data.signature, has_held_out=tasks[0].held_out is not None)
+    table = _Table(wanted, data.signature)
     if not options.json:
         _print_head(data, tasks, options.seeds)
         table.begin(*score_tasks(tasks))
@@ -117,13 +118,8 @@ def bench_optimizers(options: BenchOptimizersCommand) -> None:
         )
 
 
-def _print_head(
-    data: LearningData,
-    tasks: Sequence[BenchmarkTask],
-    seeds: int,
-) -> None:
+def _print_head(data: LearningData, tasks: Sequence[BenchmarkTask], seeds: int) -> None:
     """Print the task."""
-
     print(f"{data.description}; seeds 1 to {seeds}\n{explain_shown_scores(data.signature)}")
     if tasks[0].earlier:
         print(f"learned from {len(tasks[0].earlier) + 1} decodings in turn")
@@ -137,21 +133,21 @@ def _print_head(
 class _Table:
     """The table of results: as text each row at once, since the next may take minutes."""
 
-    def __init__(self, names: Sequence[str], signature: str, *, has_held_out: bool) -> None:
+    def __init__(self, names: Sequence[str], signature: str) -> None:
         self._width = max(map(len, ["algorithm", *names]))
         self._signature = signature
-        self._has_held_out = has_held_out
         self._rows: list[Sequence[str]] = []
 
     def begin(self, score: float, held_out: float | None) -> None:
         """Print the head and the scores of the starting weights."""
-        self._add(["algorithm", "score", *(["held out"] * self._has_held_out), "CPU s", "active"])
         scores = [score] if held_out is None else [score, held_out]
+        heads = ["score", "held out"][: len(scores)]
+        self._add(["algorithm", *heads, "CPU s", "active"])
         self._add(["(start)", *(_format_score(self._signature, value) for value in scores), "", ""])
 
-    def add(self, result: BenchmarkResult) -> None:
+    def add(self, result: BenchmarkResult | Refusal) -> None:
         """Print the scores of an algorithm."""
-        self._add(_cells(result, self._signature, self._has_held_out))
+        self._add(_cells(result, self._signature))
 
     def end(self) -> None:
         """Print the whole table, if its layout is not text."""
@@ -167,23 +163,20 @@ class _Table:
         print(format_row(cells, widths, left=1, last=1 if len(cells) == 2 else 0), flush=True)
 
 
-def _cells(result: BenchmarkResult, signature: str, held_out: bool) -> list[str]:
+def _cells(result: BenchmarkResult | Refusal, signature: str) -> list[str]:
     """Return a row of the table: two cells if the algorithm rejected the lists."""
-    if result.refusal is not None:
+    if isinstance(result, Refusal):
         return [result.algorithm, f"refused: {result.refusal}"]
-    record: dict[str, Any] = result.document
-    cells = [result.algorithm, _format_mean(signature, record["score"])]
-    if held_out:
-        cells.append(_format_mean(signature, record["held_out"]))
-    return [*cells, f"{record['cpu_seconds']['mean']:.1f}", f"{record['active']['mean']:.0f}"]
+    scores = [values for values in (result.score, result.held_out) if values is not None]
+    cells = [result.algorithm, *(_format_mean(signature, values) for values in scores)]
+    return [*cells, f"{result.cpu_seconds.mean:.1f}", f"{result.active.mean:.0f}"]
 
 
-def _format_mean(signature: str, values: dict[str, Any]) -> str:
+def _format_mean(signature: str, values: SeedValues) -> str:
     """Return ``mean ± deviation``, or the mean alone for one seed."""
-    mean, deviation = _format_score(signature, values["mean"]), values["deviation"]
-    return mean if deviation is None else f"{mean} ± {deviation:.4f}"
+    mean = _format_score(signature, values.mean)
+    return mean if values.deviation is None else f"{mean} ± {values.deviation:.4f}"
 
 
 def _format_score(signature: str, score: float) -> str:
-
     return f"{display_score(signature, score):.4f}"
