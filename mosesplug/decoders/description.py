@@ -6,9 +6,11 @@ decoder is opened.
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.decoders.command import CommandTemplate
@@ -55,6 +57,22 @@ class MosesDecoder(MosesCommands, Description):
         return tuple(option for option, wrapper in wrappers.items() if wrapper is not None)
 
     @property
+    def settings(self) -> Mapping[str, Any]:
+        """Flags, wrappers and helper scripts; None if not given."""
+        queue, editing = self.queue, self.post_editing
+        script = self.several or (None if editing is None else editing.command)
+        values = {
+            "decoder-flags": shlex.join(self.flags) or None,
+            "decoder-timeout": self.timeout,
+            "input-type": self.input_type,
+            "multi-moses": self.several is not None,
+            "spe-symal": None if editing is None else str(editing.alignment),
+            # The directory above generic/, which holds both scripts.
+            "moses-scripts": None if script is None else str(script.parents[1]),
+        }
+        return values if queue is None else {**values, **queue.settings}
+
+    @property
     def work_queue(self) -> Queue | None:
         """The queue that runs helper programs, or None for this machine."""
         return self.queue
@@ -91,6 +109,16 @@ class DecoderCommand(CommandTemplate, Description):
         """None: the input is text."""
         return None
 
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The command, which takes the place of ``decoder``."""
+        return {
+            "decoder": None,
+            "decode-command": shlex.join(self.words),
+            "weights-format": self.weights_format,
+            "decoder-timeout": self.timeout,
+        }
+
     def open(self, task: DecodingTask) -> Decoder:
         """Return the decoder of a run, with the features of the file of weights."""
         from mosesplug.decoders.prepare import read_features
@@ -118,6 +146,8 @@ class DecodedGraphs(Description):
 
     place: Path
 
+    program: ClassVar[None] = None
+    settings: ClassVar[Mapping[str, Any]] = {"multi-moses": False}
     flags: ClassVar[tuple[str, ...]] = ()
     input_type: ClassVar[int | None] = None
     weights_format: ClassVar[WeightsFormat] = "moses"
@@ -153,6 +183,11 @@ class OutsideDecoder(Description):
     def words(self) -> tuple[str, ...]:
         """How the settings and the files of a run name it."""
         return (ASK,)
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The format of the files of weights."""
+        return {"weights-format": self.weights_format}
 
     def open(self, task: DecodingTask) -> AbsentDecoder:
         """Return a decoder that has the features of a file, and cannot decode."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from formats.nbest.block import NBestList
 from formats.weights.files import ShowWeights
@@ -303,6 +303,11 @@ class Description:
     def stored_graphs(self) -> Path | None:
         """Search graphs that take its place, or None."""
         return None
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Settings that describe it beside ``decoder``; None if not given."""
+        return {}
 
     @property
     def wrappers(self) -> tuple[str, ...]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,18 @@ class Queue:
     old_sge: bool = False
     cache: str | None = None
     wrapper: Path | None = None
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Its settings by name."""
+        return {
+            "jobs": self.jobs,
+            "queue-flags": self.flags,
+            "old-sge": self.old_sge,
+            "moses-parallel": str(self.command),
+            "qsub-wrapper": str(self.wrapper),
+            "cache-model": self.cache,
+        }
 
     def make_submission(
         self, wrapper: Path, command: Sequence[str], stdout: Path, stderr: Path

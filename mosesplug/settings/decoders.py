@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from mosesplug.decoders.description import (
     PLUGIN,
     DecodedGraphs,
     DecoderCommand,
-    DecoderDescription,
     MosesDecoder,
     NamedDecoder,
     OutsideDecoder,
@@ -25,24 +25,19 @@ from mosesplug.decoders.plugin import find_decoder_plugin
 from mosesplug.decoders.wrappers import PostEditing, Queue
 from mosesplug.errors import OptionName, UsageError
 from mosesplug.settings.configuration import Configuration
-from mosesplug.settings.decoding import DecodingSettings
 from mosesplug.settings.paths import require_file, require_references
 from mosesplug.settings.programs import HelperScripts, find_decoder, require_program
 
 _CACHE_SCRIPT = "ems/support/cache-model.perl"
 _MULTI_MOSES = "generic/multi_moses.py"
 _POST_EDITING = "generic/moses_sim_pe.py"
-_NEED_DECODER = (
-    *("online", "heldout", "heldout-decoder", "runs", "skip-decoder", "transform", "forest"),
-    *("decoder-flags", "decoder-timeout", "input-type", "jobs", "multi-moses", "spe-symal"),
-    *("cache-model", "filter-command", "lattice-samples"),
-)
-"""Settings that have no effect if the lists come from outside."""
 _NEED_PROGRAM = (
     *("decoder-flags", "decoder-timeout", "input-type", "jobs", "multi-moses", "spe-symal"),
     *("cache-model", "filter-command", "lattice-samples", "forest", "heldout-decoder"),
 )
 """Settings that have no effect if a plug-in decodes."""
+_NEED_DECODER = ("online", "heldout", "runs", "skip-decoder", "transform", *_NEED_PROGRAM)
+"""Settings that have no effect if the lists come from outside."""
 _Values = Mapping[str, Any]
 _Path = tuple[str, ...]
 
@@ -55,38 +50,29 @@ def make_decoding(values: _Values) -> dict[_Path, Any]:
     """
     root = ("configuration", "decoding")
     if (other := _other_decoder(values)) is not None:
-        return {
-            (*root, "decoder"): other,
-            (*root, "cache"): None,
-            (*root, "filtering"): None,
-            ("configuration", "held_out", "decoder"): None,
-        }
+        return {(*root, "decoder"): other}
     flags = parse_flags(values.get("decoder-flags", ""))
     held_out = _held_out_decoder(values, flags)
-    named = find_decoder(values["decoder"], "the decoder")
-    scripts = HelperScripts.find(
-        values.get("moses-scripts"), named if isinstance(named, Path) else None
+    decoder = find_decoder(
+        values["decoder"],
+        "the decoder",
+        flags=flags,
+        input_type=values.get("input-type"),
+        timeout=values.get("decoder-timeout"),
     )
+    scripts = HelperScripts.find(values.get("moses-scripts"), decoder.program)
     queue = _queue(values, scripts)
-    decoder: DecoderDescription
-    if isinstance(named, DecodedGraphs):
+    if decoder.program is None:
         # With a program for the held-out set, the flags are that program's.
-        is_program = "heldout" in values and not isinstance(held_out, DecodedGraphs)
+        is_program = "heldout" in values and (held_out is None or held_out.program is not None)
         _reject_program_settings(values, () if is_program else flags)
-        decoder = named
     else:
-        decoder = MosesDecoder(
-            named,
-            flags=flags,
-            input_type=values.get("input-type"),
+        several = values.get("multi-moses")
+        decoder = replace(
+            decoder,
             queue=queue,
-            several=(
-                scripts.required(_MULTI_MOSES, "{--multi-moses}")
-                if values.get("multi-moses")
-                else None
-            ),
+            several=scripts.required(_MULTI_MOSES, "{--multi-moses}") if several else None,
             post_editing=_post_editing(values, scripts),
-            timeout=values.get("decoder-timeout"),
         )
     cache = None
     if "cache-model" in values and queue is None:
@@ -138,13 +124,13 @@ def _other_decoder(values: _Values) -> DecoderCommand | NamedDecoder | OutsideDe
     return command
 
 
-def _held_out_decoder(values: _Values, flags: tuple[str, ...]) -> DecoderDescription | None:
+def _held_out_decoder(
+    values: _Values, flags: tuple[str, ...]
+) -> MosesDecoder | DecodedGraphs | None:
     if "heldout-decoder" not in values:
         return None
-    named = find_decoder(values["heldout-decoder"], "the decoder of the held-out text")
-    if isinstance(named, DecodedGraphs):
-        return named
-    return MosesDecoder(named, flags, timeout=values.get("decoder-timeout"))
+    what, timeout = "the decoder of the held-out text", values.get("decoder-timeout")
+    return find_decoder(values["heldout-decoder"], what, flags=flags, timeout=timeout)
 
 
 def _reject_program_settings(values: _Values, flags: tuple[str, ...]) -> None:
@@ -207,61 +193,17 @@ def _post_editing(values: _Values, scripts: HelperScripts) -> PostEditing | None
 
 def collect_decoder_values(configuration: Configuration) -> dict[str, Any]:
     """Return the settings of the decoder and what depends on it; None if not given."""
-    held_out = configuration.held_out
-    other = None if held_out is None else held_out.decoder
-    match configuration.decoding.decoder:
-        case MosesDecoder() as program:
-            values = _program_values(configuration, program)
-        case DecodedGraphs() as graphs:
-            values = {"decoder": graphs.words[0], "multi-moses": False}
-            if isinstance(other, MosesDecoder):
-                values["decoder-flags"] = shlex.join(other.flags) or None
-                values["decoder-timeout"] = other.timeout
-        case DecoderCommand() as command:
-            values = {
-                "decode-command": shlex.join(command.words),
-                "weights-format": command.weights_format,
-                "decoder-timeout": command.timeout,
-            }
-        case NamedDecoder() as named:
-            values = {"decoder": named.words[0]}
-        case OutsideDecoder() as outside:
-            values = {"decoder": ASK, "weights-format": outside.weights_format}
+    decoding, held_out = configuration.decoding, configuration.held_out
+    decoder, other = decoding.decoder, None if held_out is None else held_out.decoder
+    values: dict[str, Any] = {"decoder": decoder.words[0], **decoder.settings}
+    if decoder.stored_graphs is not None and other is not None:
+        # The flags are those of the program that decodes the held-out text.
+        values |= {name: other.settings.get(name) for name in ("decoder-flags", "decoder-timeout")}
+    elif decoder.stored_graphs is None and decoding.cache is not None:
+        script, directory = decoding.cache
+        root = Path(script).parents[_CACHE_SCRIPT.count("/")]
+        values |= {"cache-model": directory, "moses-scripts": str(root)}
+    if decoder.stored_graphs is None and decoding.filtering is not None:
+        values["filter-command"] = shlex.join(decoding.filtering.command)
+        values["filter-file"] = str(decoding.filtering.input)
     return {**values, "heldout-decoder": None if other is None else other.words[0]}
-
-
-def _program_values(configuration: Configuration, decoder: MosesDecoder) -> dict[str, Any]:
-    """Return the settings behind a program and its helpers."""
-    decoding, queue = configuration.decoding, decoder.queue
-    root = _scripts_root(decoding, decoder)
-    return {
-        "decoder": str(decoder.program),
-        "decoder-flags": shlex.join(decoder.flags) or None,
-        "decoder-timeout": decoder.timeout,
-        "input-type": decoder.input_type,
-        "jobs": None if queue is None else queue.jobs,
-        "queue-flags": None if queue is None else queue.flags,
-        "old-sge": None if queue is None else queue.old_sge,
-        "moses-parallel": None if queue is None else str(queue.command),
-        "qsub-wrapper": None if queue is None else str(queue.wrapper),
-        "multi-moses": decoder.several is not None,
-        "spe-symal": (
-            None if decoder.post_editing is None else str(decoder.post_editing.alignment)
-        ),
-        "cache-model": decoding.cache[1] if decoding.cache else queue.cache if queue else None,
-        "moses-scripts": None if root is None else str(root),
-        "filter-command": (
-            None if decoding.filtering is None else shlex.join(decoding.filtering.command)
-        ),
-        "filter-file": None if decoding.filtering is None else str(decoding.filtering.input),
-    }
-
-
-def _scripts_root(decoding: DecodingSettings, decoder: MosesDecoder) -> Path | None:
-    """Moses' scripts directory, as the helper scripts that are used tell it."""
-    editing = decoder.post_editing
-    if decoding.cache:
-        return Path(decoding.cache[0]).parents[_CACHE_SCRIPT.count("/")]
-    if decoder.several is not None:
-        return decoder.several.parents[_MULTI_MOSES.count("/")]
-    return None if editing is None else editing.command.parents[_POST_EDITING.count("/")]

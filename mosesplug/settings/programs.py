@@ -6,8 +6,9 @@ import os
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from mosesplug.decoders.description import DecodedGraphs
+from mosesplug.decoders.description import DecodedGraphs, MosesDecoder
 from mosesplug.decoders.processes.run import find_executable
 from mosesplug.errors import UsageError
 
@@ -29,17 +30,18 @@ def require_program(name: str, what: str) -> Path:
     return program
 
 
-def find_decoder(name: str, what: str) -> Path | DecodedGraphs:
-    """Return the path of a program, or the search graphs of ``forest:PATH``.
+def find_decoder(name: str, what: str, **call: Any) -> MosesDecoder | DecodedGraphs:
+    """Return a program that is called as Moses is, or the search graphs of ``forest:PATH``.
 
     Args:
         name: a program as ``require_program`` takes it, or ``forest:PATH``.
+        call: how the program is called, by the attributes of ``MosesDecoder``.
 
     Raises:
         UsageError: there is no such program or path.
     """
     if not name.startswith(_FOREST):
-        return require_program(name, what)
+        return MosesDecoder(require_program(name, what), **call)
     place = Path(name.removeprefix(_FOREST)).expanduser().absolute()
     if not place.exists():
         raise UsageError(

@@ -17,7 +17,6 @@ from mosesplug.cli.run.tool_arguments import (
     read_tool_arguments,
 )
 from mosesplug.cli.run.tune import add_files
-from mosesplug.decoders.description import DecodedGraphs
 from mosesplug.errors import UsageError
 from mosesplug.options import Opt, list_options
 from mosesplug.settings.build import make_plan
@@ -214,8 +213,7 @@ def _set_filter(given: Mapping[str, Any], values: _Values) -> list[str]:
         return []
     asked = values.pop("filter-command", None)
     is_wanted = given.get("filter-phrase-table")
-    decoder = find_decoder(values["decoder"], "the decoder")
-    program = None if isinstance(decoder, DecodedGraphs) else decoder
+    program = find_decoder(values["decoder"], "the decoder").program
     if program is None and asked is None and is_wanted is None:
         return []
     scripts = HelperScripts.find(values.get("moses-scripts"), program)
