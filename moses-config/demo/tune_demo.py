@@ -65,7 +65,7 @@ def main() -> None:
         print(
             f"held-out BLEU with sparse features   {with_sparse:.2f} ({with_sparse - after:+.2f})"
         )
-        print("Sparse features need thousands of sentences; the demo has 200.")
+        print("No gain is expected: sparse features need thousands of sentences, the demo has 200.")
 
 
 if __name__ == "__main__":

@@ -109,7 +109,7 @@ COMMANDS: Table = {
     ),
     "experiment": Command(
         ".learn.experiment:experiment",
-        "Tune, test and compare systems, as one file says.",
+        "Tune, test and compare the systems of an experiment file.",
         ".learn.options:ExperimentCommand",
         after_interrupt="The same command continues.",
     ),

@@ -17,15 +17,15 @@ class ExperimentKeys:
         str,
         Opt(
             "System that the others are compared with",
-            details="Or SYSTEM/FEATURES, or SYSTEM/FEATURES/TUNING. What is not named is that of "
-            "the row, if the system has it, else the only one that it has.",
+            details="SYSTEM, SYSTEM/FEATURES or SYSTEM/FEATURES/TUNING. Features and tuning set "
+            "that are not named are those of the row, or else the only ones of the baseline.",
         ),
     ]
     seeds: Annotated[
         tuple[int, ...],
         Opt(
             "Number of seeds, or a list of them",
-            details="3 is [1, 2, 3]. A system may have seeds of its own.",
+            details="3 means [1, 2, 3].",
         ),
     ] = (1,)
     directory: Annotated[
@@ -40,19 +40,19 @@ class ExperimentKeys:
         tuple[str, ...],
         Opt(
             "Metrics of the test sets",
-            details="As for mosesplug compare: 'BLEU', 'CHRF beta:2'. The first one is that of the "
-            "mean over the test sets and of the figures.",
+            details="As for mosesplug compare: 'BLEU', 'CHRF beta:2'. The mean over the test sets "
+            "and the figures use the first one.",
         ),
     ] = ("BLEU",)
     trials: Annotated[
         int,
-        Opt("Trials of approximate randomization", minimum=1, details="They give p."),
+        Opt("Trials of approximate randomization, for p", minimum=1),
     ] = 10_000
     keep_lists: Annotated[
         bool,
         Opt(
             "Keep stores and n-best lists of finished runs",
-            details="Otherwise they are removed when the test sets are decoded. Weights, "
+            details="Otherwise they are removed when the test sets are translated. Weights, "
             "moses.ini, summary.json and translations are always kept.",
         ),
     ] = False
@@ -77,9 +77,9 @@ class TextKeys:
     part: Annotated[
         str,
         Opt(
-            "One of N random parts, as 1/2",
-            details="Parts of one file do not overlap: tune on 1/2 and test on 2/2, for choices "
-            "that may not look at the test sets.",
+            "Part of the file, K/N: the K-th of N random parts",
+            details="Parts of one file do not overlap. To make choices without the test sets, tune "
+            "on 1/2 and test on 2/2.",
         ),
     ] = ""
 
@@ -101,18 +101,20 @@ class SystemKeys:
     command: Annotated[
         str,
         Opt(
-            "Another tuning program in the place of tune",
+            "A tuning program to run instead of tune",
             excludes=("untuned",),
-            details="Its words may hold {input}, {refs}, {config}, {seed}, {directory} (which does "
-            "not exist yet), and any setting of tune in braces, as {decoder-flags}.",
+            details="It may contain {input}, {refs}, {config}, {seed}, {directory} (which it must "
+            "create), and any setting of tune in braces, as {decoder-flags}.",
         ),
     ] = ""
     result: Annotated[
         Path | None,
         Opt(
-            "Its resulting moses.ini, within {directory}",
+            "The tuned moses.ini that command writes, in {directory}",
             requires=("command",),
             default_text="moses.ini",
         ),
     ] = None
-    untuned: Annotated[bool, Opt("Decode with the weights of the feature set")] = False
+    untuned: Annotated[bool, Opt("Do not tune: translate with the weights of the feature set")] = (
+        False
+    )

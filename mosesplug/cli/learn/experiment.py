@@ -1,4 +1,4 @@
-"""``mosesplug experiment``: tune, test and compare many systems, as one file says."""
+"""``mosesplug experiment``: tune, test and compare the systems of an experiment file."""
 
 from __future__ import annotations
 

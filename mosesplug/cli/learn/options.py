@@ -106,17 +106,17 @@ class BenchOptimizersCommand:
 
 @dataclass(frozen=True)
 class ExperimentCommand:
-    """Tune, test and compare systems, as one file says.
+    """Tune, test and compare the systems of an experiment file.
 
     The file names systems (settings of tune, or another program), feature sets, tuning sets, seeds,
-    test sets and a baseline; the manual's page on experiments explains it. Each system is tuned
+    test sets and a baseline; the manual explains it under "Run an experiment". Each system is tuned
     with each of its feature sets, tuning sets and seeds, and translates the test sets. The table is
     printed, and written into the directory of the experiment as text, Markdown, LaTeX, JSON and a
     page with figures.
 
-    Finished runs are not repeated, and interrupted ones continue: the same command goes on.
+    To continue after an interruption, repeat the command. Finished runs are not repeated.
 
-    Examples: mosesplug experiment rich.toml --dry-run; mosesplug experiment rich.toml --jobs 2
+    Examples: mosesplug experiment demo.toml --dry-run; mosesplug experiment demo.toml --jobs 2
     """
 
     file: Annotated[
@@ -124,7 +124,11 @@ class ExperimentCommand:
     ]
     directory: Annotated[
         Path | None,
-        Opt("Directory of all runs [that of the file].", metavar="DIR", is_output=True),
+        Opt(
+            "Directory of all runs and of the table [that of the file].",
+            metavar="DIR",
+            is_output=True,
+        ),
     ] = None
     path: Annotated[
         list[str] | None,
@@ -132,18 +136,19 @@ class ExperimentCommand:
     ] = None
     systems: Annotated[str | None, Opt("Run only these systems.", metavar="NAME,...")] = None
     seeds: Annotated[
-        int | None, Opt("Run only the first N seeds of each.", metavar="N", minimum=1)
+        int | None, Opt("Run only the first N seeds of each system.", metavar="N", minimum=1)
     ] = None
     jobs: Annotated[
-        int, Opt("Runs side by side.", metavar="N", minimum=1, excludes=("scheduler",))
+        int,
+        Opt("Number of runs at the same time.", metavar="N", minimum=1, excludes=("scheduler",)),
     ] = 1
     scheduler: Annotated[
         str | None,
-        Opt("Dask cluster whose workers run them: tcp://HOST:PORT.", metavar="ADDRESS"),
+        Opt("Dask cluster that makes the runs: tcp://HOST:PORT.", metavar="ADDRESS"),
     ] = None
-    dry_run: Annotated[bool, Opt("Say what will run and estimate its time.")] = False
+    dry_run: Annotated[bool, Opt("List the runs with their state and estimated time.")] = False
     table: Annotated[
-        bool, Opt("Run nothing; print the table of finished runs.", excludes=("dry-run",))
+        bool, Opt("Print the table of finished runs; run nothing.", excludes=("dry-run",))
     ] = False
     json: Json = False
     quiet: Quiet = False
