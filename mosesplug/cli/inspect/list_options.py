@@ -11,6 +11,7 @@ from mosesplug.cli.shared.commands import NestedSettings, list_setting_options
 from mosesplug.cli.shared.completion import complete_metrics
 from mosesplug.cli.shared.parameters import (
     THREADS,
+    GraphSparse,
     GraphWeights,
     Json,
     ListReferences,
@@ -123,9 +124,13 @@ class MbrCommand:
         Path | None,
         Opt("Search graphs: a directory of them, or a file.", is_positional=True, metavar="GRAPHS"),
     ] = None
-    nbest: Annotated[Path | None, Opt("An n-best list instead of graphs.", metavar="FILE")] = None
+    nbest: Annotated[
+        Path | None,
+        Opt("An n-best list instead.", metavar="FILE", excludes=("graphs", "store", "beam")),
+    ] = None
     store: Annotated[
-        Path | None, Opt("The graphs of a run with --forest instead.", metavar="DIR")
+        Path | None,
+        Opt("The graphs of a run with --forest instead.", metavar="DIR", excludes=("graphs",)),
     ] = None
     iteration: Annotated[
         int | None,
@@ -172,7 +177,8 @@ class MbrCommand:
     list_mbr: Annotated[
         bool,
         Opt(
-            "Maximize expected BLEU+1 over a list (Kumar & Byrne 2004).", excludes=("lattice-mbr",)
+            "Maximize expected BLEU+1 over a list (Kumar & Byrne 2004).",
+            excludes=("lattice-mbr", "beam"),
         ),
     ] = False
     lattice_mbr: Annotated[bool, Opt("Maximize linear BLEU (Tromble et al. 2008).")] = False
@@ -275,7 +281,7 @@ class ForestNbestCommand:
 
     graphs: _Graphs
     weights: GraphWeights = None
-    sparse_weights: SparseWeights = None
+    sparse_weights: GraphSparse = None
     k: Annotated[int, Opt("Length of a list.", minimum=1, metavar="N")] = 100
     distinct: Annotated[bool, Opt("List every translation once, by its best derivation.")] = True
     diverse: Annotated[
@@ -340,7 +346,7 @@ class ForestOracleCommand:
     refs: References = None
     ids: SentenceIdsOfLines = None
     weights: GraphWeights = None
-    sparse_weights: SparseWeights = None
+    sparse_weights: GraphSparse = None
     sentence: Annotated[
         bool, Opt("Maximize the BLEU+1 of each sentence.", excludes=("linear",))
     ] = False
@@ -363,5 +369,5 @@ class ForestInfoCommand:
 
     graphs: _Graphs
     weights: GraphWeights = None
-    sparse_weights: SparseWeights = None
+    sparse_weights: GraphSparse = None
     json: Json = False

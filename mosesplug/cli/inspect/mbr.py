@@ -76,19 +76,12 @@ def mbr(options: MbrCommand) -> None:
 
 
 def _check(options: MbrCommand) -> None:
-    """Reject options that exclude each other, and numbers that are not finite."""
-    sources = (options.graphs, options.nbest, options.store)
-    if sum(source is not None for source in sources) > 1:
-        raise UsageError("GRAPHS, --nbest and --store exclude each other")
+    """Reject settings of lists without lists, and numbers that are not finite."""
     if options.nbest is None and (option := options.settings.first_given) is not None:
         raise UsageError(f"--{option} requires --nbest")
-    if options.beam is not None and (options.nbest is not None or options.list_mbr):
-        raise UsageError("--beam prunes graphs: it cannot be used with --nbest or --list-mbr")
     for value, name in ((options.scale, "--scale"), (options.beam, "--beam")):
         if value is not None and not math.isfinite(value):
             raise UsageError(f"{name}={value:g}: it must be a finite number")
-    if options.sparse_weights is not None and options.weights is None:
-        raise UsageError("--sparse-weights requires --weights")
 
 
 def _parse_utility(text: str | None) -> ScoreSource | None:

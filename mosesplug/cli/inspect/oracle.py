@@ -43,8 +43,6 @@ def oracle(options: OracleCommand) -> None:
     """Find and score the oracle translations of n-best lists."""
     methods, sizes = _parse_methods(options.method), _parse_sizes(options.top)
     settings = OracleSettings(options.restarts, options.smoothing, options.batch, options.decay)
-    if options.sparse_weights is not None and options.weights is None:
-        raise UsageError("--sparse-weights requires --weights")
     if not options.quiet:
         print_warnings(_warn_of_unused(settings, methods))
     inputs = _find_inputs(options)

@@ -68,8 +68,9 @@ GraphWeights = Annotated[
     ),
 ]
 SparseWeights = Annotated[
-    Path | None, Opt("Sparse weights, name value a line.", name="sparse-weights", metavar="FILE")
+    Path | None, Opt("Sparse weights, name value a line.", metavar="FILE", requires=("weights",))
 ]
+GraphSparse = Annotated[Path | None, Opt("Sparse weights, name value a line.", metavar="FILE")]
 MetricName = Annotated[
     str | None,
     Opt(
