@@ -43,9 +43,8 @@ class OnlineOptions:
         Opt(
             "scale starting weights to this spread of model scores; 0: no",
             details="The spread is the root mean square difference from the mean of the n-best "
-            "list. It is that of a new learner on stored lists: learning while decoding starts at "
-            "the given scale.",
-            source="mosesplug's: a run divides weights by their L1 norm before each decoding",
+            "list. Only on stored lists, for a new learner.",
+            source="mosesplug's",
             minimum=0.0,
         ),
     ] = 0.0
@@ -96,12 +95,11 @@ class CostOptions(OnlineOptions):
         CostUnit,
         Opt(
             "unit of costs: sentences, words of the source, or of the reference",
-            details="The score of a text, 0 to 1, is multiplied by its size: a sentence by itself "
-            "counts 1, or its number of words. Costs of words are as many times larger beside "
-            "model scores, and suit other weights of losses and bounds. source needs the source "
-            "sentences (tune --input, optimize --source), reference the metric BLEU.",
-            source="source: Chiang et al. 2008, and kbest_cut_mira of cdec, the program of "
-            "Eidelman et al. 2013; reference: Cherry & Foster 2012, as kbmira",
+            details="With source or reference, costs are multiplied by the number of words, so "
+            "other settings of losses and bounds suit them. source needs the source sentences "
+            "(tune --input, optimize --source), reference the metric BLEU.",
+            source="source: Chiang et al. 2008, and kbest_cut_mira of cdec; "
+            "reference: Cherry & Foster 2012, as kbmira",
         ),
     ] = "sentence"
 

@@ -45,9 +45,9 @@ class MertOptions:
         Literal["box", "symmetric"],
         Opt(
             "distribution of random directions",
-            details="box: drawn from the box of the ranges, as in Moses' mert. symmetric: all "
-            "weights are drawn from -1/2 to 1/2; with random-direction, this is stochastic search.",
-            source="mert -t random-direction; Cer et al. 2008, as Phrasal's CerStyleOptimizer",
+            details="box: drawn from the box of the ranges, as in Moses' mert. symmetric: "
+            "from -1/2 to 1/2; with random-direction, this is stochastic search.",
+            source="mert -t random-direction; Cer et al. 2008",
         ),
     ] = "box"
     interval: Annotated[
@@ -74,11 +74,9 @@ class MertOptions:
     give_up: Annotated[
         float,
         Opt(
-            "abandon a search if this many more gains would not reach the best score",
-            details="A gain is as large as its last; the best score is updated every 20 restarts. "
-            "With 500 or more sentences, restarts begin on a tenth, and the polish uses 1.5 at "
-            "most. 0: no search is abandoned or begins on a tenth. Restarts on up to 1,000 "
-            "hypotheses are not.",
+            "abandon a search if this many gains like its last would not reach the best",
+            details="With 500 or more sentences, restarts begin on a tenth of them, and the polish "
+            "uses 1.5 at most. 0: neither. Restarts on up to 1,000 hypotheses are not abandoned.",
             source="mosesplug's",
             minimum=0.0,
         ),
@@ -87,8 +85,8 @@ class MertOptions:
         Literal["lists", "graphs"],
         Opt(
             "what restarts and the polish search if there are search graphs",
-            details="lists: n-best lists from the graphs, anew at the weights found; then one "
-            "search of the graphs. graphs: the graphs, far slower.",
+            details="lists: n-best lists made from the graphs, then the graphs once. graphs: the "
+            "graphs, far slower.",
             source="mosesplug's",
         ),
     ] = "lists"
@@ -96,9 +94,8 @@ class MertOptions:
         float,
         Opt(
             "penalty on the distance from the first weights, such as 0.1",
-            details="It is the factor of the squared sine of the angle between the two, in units "
-            "of each feature's spread within sentences. It steadies runs that begin with good "
-            "weights.",
+            details="Factor of the squared sine of their angle, in units of each feature's spread "
+            "within sentences.",
             source="after Galley et al. 2013",
             only_with="interval=best",
             minimum=0.0,
@@ -108,10 +105,9 @@ class MertOptions:
         int,
         Opt(
             "number of failed perturbations that end the final polish",
-            details="After the restarts, the search starts from small perturbations of the best "
-            "point until this many in a row find nothing better. 0: only the search of Moses' "
-            "mert. More helps on the lists only.",
-            source="mosesplug's, an iterated local search",
+            details="It searches from small perturbations of the best point until this many "
+            "in a row find nothing better. 0: no polish, as Moses' mert.",
+            source="iterated local search",
             minimum=0,
         ),
     ] = 8

@@ -142,9 +142,7 @@ class ClassifierOptions:
     l1: Annotated[
         float,
         Opt(
-            "factor of |w|_1 beside the prior, which zeroes weights",
-            details="Beside the loss of all pairs, each in both directions. Weights of 0 are "
-            "exactly 0.",
+            "factor of |w|_1, added to the loss of all pairs, which makes weights exactly 0",
             source="Andrew & Gao 2007",
             only_with="classifier=logistic",
             minimum=0.0,

@@ -182,16 +182,16 @@ class ConstraintOptions:
     maximum_difference: Annotated[
         float,
         Opt(
-            "pairs whose sentence scores differ by more are dropped; 0: no limit",
-            source="after Nakov et al. 2013, cut-offs",
+            "largest difference in sentence score; 0: any",
+            source="after Nakov et al. 2013",
             minimum=0.0,
         ),
     ] = 0.0
     maximum_length_difference: Annotated[
         int,
         Opt(
-            "pairs whose lengths differ by more words are dropped; 0: no limit",
-            source="after Nakov et al. 2013, cut-offs",
+            "largest difference of lengths in words; 0: any",
+            source="after Nakov et al. 2013",
             minimum=0,
         ),
     ] = 0
@@ -217,7 +217,7 @@ class ConstraintOptions:
             "accept pairs with typical differences of score or length",
             details="Each with the probability of its difference, relative to none, if hypotheses "
             "were normally distributed.",
-            source="after Nakov et al. 2013, stochastic sampling",
+            source="after Nakov et al. 2013",
         ),
     ] = "none"
 

@@ -67,8 +67,7 @@ class ProOptions(ClassifierOptions, ConstraintOptions):
         Literal["mosesplug", "paper"],
         Opt(
             "defaults of the other settings: those of Moses, or the paper's",
-            details="paper: BLEU+1 of Lin & Och, and exactly the pairs with the largest "
-            "differences. Settings that are given keep their values.",
+            details="paper: sentence_bleu=lin-och, acceptance=sorted.",
             source="Hopkins & May 2011",
             presets={"paper": _HOPKINS},
         ),
@@ -76,7 +75,7 @@ class ProOptions(ClassifierOptions, ConstraintOptions):
     candidate_pairs: Annotated[
         int,
         Opt(
-            "number of hypothesis pairs sampled per sentence",
+            "hypothesis pairs sampled per sentence",
             source="Hopkins & May 2011, Gamma",
             minimum=1,
         ),
@@ -84,7 +83,7 @@ class ProOptions(ClassifierOptions, ConstraintOptions):
     kept_pairs: Annotated[
         int,
         Opt(
-            "number of candidate pairs kept, those with largest score differences",
+            "candidate pairs kept per sentence",
             source="Hopkins & May 2011, Xi",
             minimum=1,
         ),
@@ -101,9 +100,9 @@ class ProOptions(ClassifierOptions, ConstraintOptions):
     sentence_bleu: Annotated[
         Literal["moses", "lin-och"],
         Opt(
-            "smoothing of sentence BLEU: counts of all n-grams, or not of words",
+            "smoothing of sentence BLEU",
             details="1 is added to matches and totals of all n-gram lengths (moses), or of all but "
-            "single words (lin-och, BLEU+1). Other metrics score the sentence.",
+            "single words (lin-och, BLEU+1).",
             source="pro of Moses; Hopkins & May 2011, after Lin & Och 2004",
         ),
     ] = "moses"

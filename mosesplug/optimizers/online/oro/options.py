@@ -81,7 +81,7 @@ class OroOptions(OracleOptions):
         Opt(
             "defaults of the other settings, as in paper or program",
             details="paper: Watanabe 2012 with line search, from zero weights. cicada: the "
-            "author's program, with costs as margins. Settings that are given keep their values.",
+            "author's program, with costs as margins. Other options take precedence.",
             source="Watanabe 2012; cicada_learn_online_kbest",
             presets={"paper": _PAPER, "cicada": _CICADA},
         ),
@@ -97,7 +97,7 @@ class OroOptions(OracleOptions):
     rate_decay: Annotated[
         float,
         Opt(
-            "factor of the learning rate per epoch, alpha",
+            "factor of the rate per epoch, alpha",
             source="Watanabe 2012, section 3.2",
             minimum=0.0,
         ),
@@ -113,8 +113,7 @@ class OroOptions(OracleOptions):
         same_as(
             OnlineOptions,
             "keep-state",
-            details="The rate would go on falling, to nothing after two decodings of 30 epochs "
-            "each. Epochs that decode always keep the state.",
+            details="If true, the rate keeps falling. Epochs that decode always keep the state.",
             source="Watanabe 2012, section 3.2",
         ),
     ] = False
@@ -149,8 +148,8 @@ class SolverOptions(OracleOptions):
         Literal["share", "rate"],
         Opt(
             "bound of each multiplier: the rate, or an equal share of it",
-            details="share: the rate divided by the number of violated constraints, so that the "
-            "update minimizes the loss of the batch as the plain update does. rate: as in eq. 12.",
+            details="share: the rate divided by the number of violated constraints, as "
+            "in the plain update. rate: as in eq. 12.",
             source="rate: Watanabe 2012, eq. 12; share: eq. 11",
             only_with="exact_dual=false",
         ),
