@@ -26,13 +26,13 @@ def make_options(algorithm: Algorithm, values: Mapping[str, object]) -> object:
     types = find_field_types(algorithm.options)
     known = options_by_field(algorithm.options)
     chosen: dict[str, object] = {}
-    for given, value in values.items():
-        name = given.replace("-", "_")
+    for spelled, value in values.items():
+        name = spelled.replace("-", "_")
         if name not in known:
-            raise unknown_option(given, [algorithm])
-        chosen[name] = _value(types[name], value, f"option {given} of {algorithm.name}")
+            raise unknown_option(spelled, [algorithm])
+        chosen[name] = _value(types[name], value, f"option {spelled} of {algorithm.name}")
         if types[name] in (int, float):
-            _check_range(known[name], chosen[name], f"{given} of {algorithm.name}")
+            _check_range(known[name], chosen[name], f"{spelled} of {algorithm.name}")
     for name, option in known.items():
         preset = option.presets.get(str(chosen.get(name)), {})
         chosen |= {key: preset[key] for key in preset if key in known and key not in chosen}
@@ -127,7 +127,7 @@ def find_idle_options(optimizer: Optimizer, names: Iterable[str]) -> list[str]:
     """
     known = options_by_field(optimizer.algorithm.options)
     warnings = []
-    for name in (each.replace("-", "_") for each in names):
+    for name in (spelled.replace("-", "_") for spelled in names):
         condition = known[name].only_with
         if condition is not None and not _holds(condition, optimizer.values):
             warnings.append(f"option {name} of {optimizer.name} has no effect without {condition}")

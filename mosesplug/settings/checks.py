@@ -14,7 +14,7 @@ from typing import Any, TypeVar, get_args
 from mosesplug.errors import OptionName, UsageError, suggest
 from mosesplug.options import Opt, find_field_types, find_switch, find_value, list_options
 
-Made = TypeVar("Made")
+Settings = TypeVar("Settings")
 
 
 def check_settings(settings: Sequence[Opt], given: Mapping[str, Any]) -> None:
@@ -99,11 +99,11 @@ def convert(option: Opt, value: Any) -> Any:
 
 
 def make_settings(
-    cls: type[Made],
+    cls: type[Settings],
     values: Mapping[str, Any],
     objects: Mapping[tuple[str, ...], Any] | None = None,
     convert: Callable[[Opt, Any], Any] = convert,
-) -> Made:
+) -> Settings:
     """Return a settings class with values; those that are missing have their defaults.
 
     Args:
@@ -133,8 +133,8 @@ def make_settings(
                 arguments[declared.name] = build(hint, own)
         return cls(**arguments)
 
-    made: Made = build(cls, ())
-    return made
+    settings: Settings = build(cls, ())
+    return settings
 
 
 def check_fields(settings: Any, lenient: Collection[str] = ()) -> None:

@@ -379,11 +379,11 @@ class LearningSettings:
         single = [self.store, *self.init_files, self.sparse_init, self.domains, self.heldout_source]
         if self.sharding is not None and self.sharding.directory is not None:
             single.append(Path(self.sharding.directory))
-        given = [path for path in single if path is not None]
+        files = [path for path in single if path is not None]
         values = [path for feature in self.heldout_add_feature for path in feature.paths]
         values += [path for source in self.heldout_scores for path in source.paths]
         own = self.lists.input_paths
-        return [*self.nbest, *self.graphs, *self.heldout_nbest, *given, *own, *values]
+        return [*self.nbest, *self.graphs, *self.heldout_nbest, *files, *own, *values]
 
 
 def _split_names(metric: str) -> list[str]:
@@ -420,7 +420,7 @@ def make_learning_settings(
 
     check_settings(list_options(LearningSettings), values)
     sharding = make_sharding(values.get("algorithm", "mert"), values)
-    made = make_settings(LearningSettings, values, {("sharding",): sharding})
+    settings = make_settings(LearningSettings, values, {("sharding",): sharding})
     if has_data:
-        made.check_data()
-    return made
+        settings.check_data()
+    return settings

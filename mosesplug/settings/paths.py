@@ -68,7 +68,7 @@ def split_iteration(name: str) -> tuple[Path, int] | None:
 
 def _suggest_neighbor(path: Path) -> str:
     try:
-        neighbors = [each.name for each in islice(path.parent.iterdir(), _MOST_NEIGHBORS)]
+        neighbors = [entry.name for entry in islice(path.parent.iterdir(), _MOST_NEIGHBORS)]
     except OSError:
         return ""
     return suggest(path.name, neighbors)

@@ -77,14 +77,14 @@ def split_marks(text: str) -> tuple[str, ScoreSource]:
     """Split ``:error``, ``:mean`` and ``:ratio`` off; return a source with them."""
     source = ScoreSource("")
     while True:
-        rest, colon, word = text.rpartition(":")
+        unmarked, colon, word = text.rpartition(":")
         if colon and word == "error" and not source.is_error_rate:
             source = replace(source, is_error_rate=True)
         elif colon and word in _FORMULAS and source.formula is None:
             source = replace(source, formula=cast("Formula", word))
         else:
             return text, source
-        text = rest
+        text = unmarked
 
 
 def _parse(text: str, option: str) -> ScoreSource:

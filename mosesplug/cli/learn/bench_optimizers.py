@@ -81,10 +81,10 @@ def bench_optimizers(options: BenchOptimizersCommand) -> None:
         path.stat()
     lists = wrap_files(settings.nbest)
     print_formats(lists, settings.lists, quiet=is_quiet)
-    given = GivenData(lists=lists)
+    sources = GivenData(lists=lists)
     with progress_bar(is_quiet) as progress:
-        data = read_data(settings, progress, given)
-        earlier = read_earlier(settings, progress, given) if options.in_turn else []
+        data = read_data(settings, progress, sources)
+        earlier = read_earlier(settings, progress, sources) if options.in_turn else []
     tasks = make_tasks(
         data,
         earlier,

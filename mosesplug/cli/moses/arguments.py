@@ -134,20 +134,20 @@ class Program(Generic[Parsed]):
         """
         reading = _Reading(self, list(words), parse_value)
         reading.read()
-        given: dict[str, Any] = {}
+        parsed: dict[str, Any] = {}
         for option in self.options:
             occurrences = [value for name, value in reading.given if name == option.name]
             if self.style is Style.BOOST and len(occurrences) > 1 and option.kind != "texts":
                 raise UsageError(f"--{option.name} is given {len(occurrences)} times: give it once")
             if occurrences:
                 is_list = option.kind == "texts"
-                given[option.name] = tuple(occurrences) if is_list else occurrences[-1]
-        if not given.get("help"):
+                parsed[option.name] = tuple(occurrences) if is_list else occurrences[-1]
+        if not parsed.get("help"):
             if reading.others and not self.others:
                 raise UsageError(f"{reading.others[0]!r} belongs to no option{reading.hint()}")
-            check_settings(self.options, given)
-        fields = ((option.path, option.name) for option in self.options if option.name in given)
-        values = {path[0]: given[name] for path, name in fields if path}
+            check_settings(self.options, parsed)
+        fields = ((option.path, option.name) for option in self.options if option.name in parsed)
+        values = {path[0]: parsed[name] for path, name in fields if path}
         return self.cls(**values, others=tuple(reading.others), given=tuple(reading.given))
 
     def split(self, words: Sequence[str]) -> list[tuple[str, Any]]:

@@ -151,7 +151,7 @@ def launcher(module: str, function: str) -> bytes:
 def _check(directory: Path, force: bool, launchers: Launchers) -> None:
     """Check that every launcher can be written, before any is."""
     paths = [directory / name for name in launchers]
-    folders = [directory, *(directory / each for name in launchers for each in Path(name).parents)]
+    folders = [directory, *(directory / path for name in launchers for path in Path(name).parents)]
     for folder in folders:
         if folder.exists() and not folder.is_dir():
             raise UsageError(f"{folder} is not a directory: choose a directory or a new name")

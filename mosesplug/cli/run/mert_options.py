@@ -249,8 +249,8 @@ def read_command_line(words: Sequence[str], cls: type = RunPlan) -> CommandLine:
     old = {find_spelling(option) for option in settings if option.can_be_abbreviated}
     old.add(additions["lattice_mert"].name)
     added = [_specify(option) for option in list_additions(cls) if find_spelling(option) in old]
-    rest = [shared[name] for name in shared if name not in old]
-    return parse(words, own, added, [*rest, _specify(additions["settings"])])
+    others = [shared[name] for name in shared if name not in old]
+    return parse(words, own, added, [*others, _specify(additions["settings"])])
 
 
 def explain_refusal(option: Opt) -> str:

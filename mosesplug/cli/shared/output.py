@@ -32,7 +32,7 @@ def check_output(path: Path | None, option: str = "--output", inputs: Iterable[P
     """
     if path is None or (path.exists() and not path.is_file() and not path.is_dir()):
         return  # a device or a pipe
-    if path.is_file() and any(each.is_file() and each.samefile(path) for each in inputs):
+    if path.is_file() and any(file.is_file() and file.samefile(path) for file in inputs):
         raise UsageError(f"{path} is both an input and an output. Choose another {option}")
     directory = path.resolve().parent
     reason = None

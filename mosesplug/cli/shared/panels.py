@@ -130,7 +130,7 @@ def _respell(names: Iterable[str], own: Collection[str]) -> list[str]:
     more = []
     for name in names:
         if name.startswith("--"):
-            more += [f"--{each}" for each in list_spellings(name[2:]) if f"--{each}" not in own]
+            more += [f"--{word}" for word in list_spellings(name[2:]) if f"--{word}" not in own]
     return more
 
 

@@ -126,9 +126,7 @@ def draw_table(
     widths = [max(text.cell_len for text in column) for column in columns]
     console.print()
     for part, shrunk in _fold(widths, is_text, n_labels, console.width):
-        _draw_part(
-            console, [columns[each] for each in part], shrunk, [is_text[each] for each in part]
-        )
+        _draw_part(console, [columns[n] for n in part], shrunk, [is_text[n] for n in part])
 
 
 def _make_text(cell: Cell) -> Text:
@@ -144,16 +142,16 @@ def _fold(
     """Return the columns of each part of a table, and their widths."""
     least = [min(w, _MIN_TEXT_WIDTH) if t else w for w, t in zip(widths, is_text, strict=True)]
     labels = list(range(n_labels))
-    rest = list(range(n_labels, len(widths)))
-    widest = max((least[place] for place in rest), default=0)
-    if _total([least[place] for place in labels]) + (_GAP + widest) * bool(rest) > room:
+    values = list(range(n_labels, len(widths)))
+    widest = max((least[place] for place in values), default=0)
+    if _total([least[place] for place in labels]) + (_GAP + widest) * bool(values) > room:
         for place in labels:
             if is_text[place]:
                 least[place] = min(least[place], _MIN_LABEL_WIDTH)
     parts: list[list[int]] = []
-    for place in rest:
+    for place in values:
         part = [*labels, *parts[-1], place] if parts else []
-        if parts and _total([least[each] for each in part]) <= room:
+        if parts and _total([least[column] for column in part]) <= room:
             parts[-1].append(place)
         else:
             parts.append([place])
