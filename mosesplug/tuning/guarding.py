@@ -34,7 +34,7 @@ from mosesplug.tuning.warning_signs import (
 )
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.iteration_files import result_path
-from mosesplug.tuning.workdir.records import read_first_best_score, read_result
+from mosesplug.tuning.workdir.records import read_list_figures, read_result
 from mosesplug.tuning_set import TuningSet
 
 
@@ -292,7 +292,7 @@ def _text_signs(context: Context, outputs: Mapping[int, bytes]) -> list[WarningS
 
 def _scores(store: NBestStore) -> list[float]:
     """Return scores of the decoder's 1-best in all iterations, finished or not."""
-    return [read_first_best_score(record) for record in store.iterations()]
+    return [read_list_figures(record).first_best_score for record in store.iterations()]
 
 
 def _score_signs(context: Context, scores: Sequence[float]) -> list[WarningSign]:

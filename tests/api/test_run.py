@@ -14,7 +14,7 @@ import mosesplug
 from mosesplug.metrics import metric
 from mosesplug.results.views.run import open_run as open_stored_run
 from mosesplug.store import NBestStore
-from mosesplug.tuning.workdir.records import IterationStart, ShardLists
+from mosesplug.tuning.workdir.records import IterationStart, ListFigures
 from tests.results.runs import GROUPS, LISTS, REFERENCE, WEIGHTS, make_run
 from tests.store.toys import make_list
 
@@ -190,7 +190,7 @@ def test_nbest(work: Path) -> None:
 
 
 def test_run_without_lists(tmp_path: Path) -> None:
-    shards = ShardLists(0.25, 3, 9, 5)
+    shards = ListFigures(0.25, 3, 9, 5)
     work = make_run(tmp_path / "work", lists=((), ()), shards=shards)
     (work / "shard.1").mkdir()
     run = mosesplug.open_run(work)

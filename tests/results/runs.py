@@ -14,7 +14,12 @@ from mosesplug.results.views.run import StoredRun
 from mosesplug.results.views.texts import ParallelText
 from mosesplug.store import NBestStore
 from mosesplug.tuning.weights import Weights
-from mosesplug.tuning.workdir.records import Evaluation, IterationResult, IterationStart, ShardLists
+from mosesplug.tuning.workdir.records import (
+    Evaluation,
+    IterationResult,
+    IterationStart,
+    ListFigures,
+)
 from tests.store.toys import Hypothesis, make_list
 
 REFERENCE = (b"the red house is old", b"she sees a small dog today", b"they went home")
@@ -69,7 +74,7 @@ def make_run(
     graph: HypergraphFile | None = None,
     lists: Sequence[Sequence[Hypothesis]] = LISTS,
     finished: bool = True,
-    shards: ShardLists | None = None,
+    shards: ListFigures | None = None,
 ) -> Path:
     """A working directory with a store; the sentence of a graph is the first."""
     directory.mkdir(exist_ok=True)

@@ -22,7 +22,7 @@ from mosesplug.results.render.tables import Block, TextTable, format_score
 from mosesplug.results.report.data import Coverage, FeatureFacts, IterationFacts
 from mosesplug.results.views.run import StoredRun
 from mosesplug.store import IterationRecord
-from mosesplug.tuning.workdir.records import read_result, read_start
+from mosesplug.tuning.workdir.records import read_list_figures, read_result, read_start
 from mosesplug.tuning_set import TuningSet
 
 if TYPE_CHECKING:
@@ -299,17 +299,17 @@ def describe_iteration(run: StoredRun, record: IterationRecord) -> IterationFact
     """Return the facts of an iteration, without oracle."""
     start = read_start(record)
     result = None if record.result is None else read_result(record)
-    shards = None if result is None else result.shards
+    lists = read_list_figures(record)
     held_out = () if result is None else result.heldout
     return IterationFacts(
         number=record.iteration,
-        sentences=shards.sentences if shards else record.n_lists,
-        hypotheses=shards.hypotheses if shards else record.hypotheses,
-        new_hypotheses=shards.new_hypotheses if shards else record.new_hypotheses,
+        sentences=lists.sentences,
+        hypotheses=lists.hypotheses,
+        new_hypotheses=lists.new_hypotheses,
         graphs=record.n_graphs,
         stored_bytes=run.store.stored_bytes(record.iteration),
         change=None if result is None else result.largest_change,
-        score=shards.first_best_score if shards else record.first_best_score,
+        score=lists.first_best_score,
         oracle=None,
         optimum=None if result is None else result.optimum,
         date=record.date,

@@ -41,7 +41,7 @@ from mosesplug.tuning.parallel.executors import StopSignal
 from mosesplug.tuning.parallel.mixing import LineScores, search_line
 from mosesplug.tuning.parallel.progress import ShardProgress
 from mosesplug.tuning.parallel.shards import run_sharded_epoch
-from mosesplug.tuning.workdir.records import IterationResult, ShardLists
+from mosesplug.tuning.workdir.records import IterationResult, ListFigures
 
 
 @dataclass(frozen=True)
@@ -283,7 +283,7 @@ def run_shards(
             "shards": [encode_state(state, space, epoch.learner.fills) for state in report.states],
             "sparse": list(space.sparse),
         },
-        shards=ShardLists(
+        shards=ListFigures(
             result.optimum, report.sentences, report.hypotheses, report.new_hypotheses
         ),
     )

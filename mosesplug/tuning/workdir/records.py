@@ -74,13 +74,13 @@ class IterationStart:
 
 
 @dataclass(frozen=True)
-class ShardLists:
-    """Figures of n-best lists that are in the stores of shards.
+class ListFigures:
+    """Figures of the n-best lists of an iteration, here or in the stores of shards.
 
     Attributes:
         first_best_score: corpus score of the decoders' 1-best hypotheses.
         sentences: the number of sentences with an n-best list.
-        hypotheses: in the lists; ``new_hypotheses`` were new to their shard.
+        hypotheses: in the lists; ``new_hypotheses`` were new to their store.
     """
 
     first_best_score: float
@@ -113,7 +113,7 @@ class IterationResult:
     heldout: tuple[Evaluation, ...] = ()
     average: Weights | None = None
     learner: Mapping[str, Any] | None = None
-    shards: ShardLists | None = None
+    shards: ListFigures | None = None
 
     def as_record(self) -> dict[str, Any]:
         """Return plain data for the store."""
@@ -179,16 +179,19 @@ def read_result(record: IterationRecord) -> IterationResult:
         return IterationResult.of_record(record.result)
 
 
-def read_first_best_score(record: IterationRecord) -> float:
-    """Return the corpus score of the 1-best hypotheses of an iteration.
+def read_list_figures(record: IterationRecord) -> ListFigures:
+    """Return the figures of the n-best lists of an iteration.
 
     Raises:
         StoreError: the record is corrupt.
     """
     # Of all iterations, after each: weights and the learner's state are not decoded.
     with _name_corrupt_records(record.iteration):
-        shards = None if record.result is None else record.result.get("shards")
-        return convert(shards, ShardLists).first_best_score if shards else record.first_best_score
+        if shards := (record.result or {}).get("shards"):
+            return convert(shards, ListFigures)
+    return ListFigures(
+        record.first_best_score, record.n_lists, record.hypotheses, record.new_hypotheses
+    )
 
 
 def read_evaluations(records: Sequence[IterationRecord]) -> tuple[Evaluation, ...]:

@@ -5,41 +5,35 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from mosesplug.errors import DataError
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.weights import Weights
-from mosesplug.tuning.workdir.records import ShardLists, read_result, read_start
+from mosesplug.tuning.workdir.records import ListFigures, read_list_figures, read_result, read_start
 
 ScoredOn = Literal["decoded", "lists", "graphs", "learning", "heldout"]
 """Which data the score of a result was computed on; see ``Result``."""
 
 
 @dataclass(frozen=True)
-class IterationFigures:
+class IterationFigures(ListFigures):
     """The figures of one iteration.
 
     Attributes:
         number: from 1.
-        first_best_score: corpus score of the decoder's 1-best hypotheses.
         optimum: score of the new weights on the merged lists or graphs.
         largest_change: the largest change of one weight.
-        sentences: the number of sentences with an n-best list.
         curve: the optimizer's report of its steps. An online learner reports epochs: score,
             loss, norm of the weights, number of nonzero weights, updates, and more.
         heldout: ``(updates, score)`` of each decoding of the held-out set.
     """
 
     number: int
-    first_best_score: float
     optimum: float
     largest_change: float
-    hypotheses: int
-    new_hypotheses: int
-    sentences: int
     weights: Weights
     seconds_decoding: float
     seconds_optimizing: float
@@ -145,18 +139,12 @@ def summarize_iterations(records: Sequence[IterationRecord]) -> tuple[IterationF
             continue
         start = read_start(record)
         result = read_result(record)
-        lists = result.shards or ShardLists(
-            record.first_best_score, record.n_lists, record.hypotheses, record.new_hypotheses
-        )
         figures.append(
             IterationFigures(
+                **asdict(read_list_figures(record)),
                 number=record.iteration,
-                first_best_score=lists.first_best_score,
                 optimum=result.optimum,
                 largest_change=result.largest_change,
-                hypotheses=lists.hypotheses,
-                new_hypotheses=lists.new_hypotheses,
-                sentences=lists.sentences,
                 weights=start.weights,
                 seconds_decoding=start.seconds_decoding,
                 seconds_optimizing=result.seconds_optimizing,

@@ -17,7 +17,7 @@ import pytest
 
 from mosesplug import open_run
 from mosesplug.cli.main import main
-from mosesplug.tuning.workdir.records import ShardLists
+from mosesplug.tuning.workdir.records import ListFigures
 from tests.results.runs import LISTS, REFERENCE, make_run
 
 COLUMNS = [
@@ -288,7 +288,7 @@ def test_bytes_that_are_not_utf_8(
 
 
 def test_run_whose_lists_lie_in_shards(nbest: Run, tmp_path: Path) -> None:
-    known = ShardLists(0.25, 3, 30, 20)
+    known = ListFigures(0.25, 3, 30, 20)
     work = make_run(tmp_path / "work", lists=((), ()), shards=known)
     (work / "shard.1").mkdir()
     line = json.loads(nbest("ls", work, "--json")[1])["iterations"][0]

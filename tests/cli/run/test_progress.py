@@ -75,7 +75,7 @@ def test_optima_in_search_graphs() -> None:
     Reporter(stream)(IterationFinished(1, "BLEU", 0.25, 0.5, 0.125, 1000, uses_graphs=True))
     assert "0.2500 decoded (1000 hypotheses), 0.5000 in the graphs; largest" in stream.getvalue()
     weights = Weights((1.0,))
-    iteration = IterationFigures(1, 0.25, 0.5, 0.1, 1000, 900, 10, weights, 1.0, 2.0)
+    iteration = IterationFigures(0.25, 10, 1000, 900, 1, 0.5, 0.1, weights, 1.0, 2.0)
     result = Result(
         *(weights, 0, 0.5, ("LM0_0",), "BLEU", "BLEU|x", "mert", 1, "enough", (iteration,)),
         scored_on="graphs",
@@ -123,7 +123,7 @@ def test_interrupted_line_is_cleared() -> None:
 def test_table() -> None:
     weights = Weights((1.0,))
     iterations = tuple(
-        IterationFigures(n, 0.25 * n, 0.5, 0.1, 1000, 900, 10, weights, 1.0, 2.0) for n in (1, 2)
+        IterationFigures(0.25 * n, 10, 1000, 900, n, 0.5, 0.1, weights, 1.0, 2.0) for n in (1, 2)
     )
     result = Result(
         *(weights, 2, 0.5, ("LM0_0",), "BLEU", "BLEU|x", "mert", 1, "enough", iterations),
@@ -166,7 +166,7 @@ def test_table_of_an_online_run() -> None:
     weights = Weights((1.0,))
     curve = ({"loss": 0.5, "norm": 2.0, "active": 3, "updates": 13},)
     held_out = ((0, 0.3), (13, 0.4))
-    one = IterationFigures(1, 0.25, 0.25, 0.1, 9, 9, 3, weights, 1.0, 2.0, curve, held_out)
+    one = IterationFigures(0.25, 3, 9, 9, 1, 0.25, 0.1, weights, 1.0, 2.0, curve, held_out)
     result = Result(
         *(weights, 0, 0.4, ("LM0_0",), "BLEU", "BLEU|x", "oro", 1, "enough", (one,)),
         selection="best-heldout",
