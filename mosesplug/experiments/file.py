@@ -324,7 +324,9 @@ class _Reader:
         required = [declared.name for declared in fields(kind) if declared.default is MISSING]
         for name in required:
             if name not in keys:
-                raise self._error(f"{place} {name}".strip(), f"missing. {own[name].help}")
+                raise self._error(
+                    f"{place} {name}".strip(), f"required key is missing. Add it: {own[name].help}"
+                )
         try:
             check_settings(tuple(own.values()), keys)
         except UsageError as error:

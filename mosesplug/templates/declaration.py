@@ -168,8 +168,8 @@ def _make_template(name: str, table: Any, path: str, folder: Path) -> Template:
         raise UsageError(f"{path}: {name} is not a table. Declare a template: {_example()}")
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"{place}: the name of a template has letters, digits and hyphens, since its features "
-            "are named NAME_..."
+            f"{place}: the name of a template must be a letter, followed by letters, digits or "
+            "hyphens. Rename the template"
         )
     if _FUNCTION not in table:
         raise UsageError(
@@ -219,7 +219,9 @@ def _check_value(option: Opt, value: Any, place: str) -> Any:
         words = {bool: "true or false", int: "an integer", str: "the name of a file"}
         raise UsageError(f"{place}: expected {words[expected]}, not {value!r}")
     if isinstance(value, int) and option.minimum is not None and value < option.minimum:
-        raise UsageError(f"{place}: expected an integer from {option.minimum:g}, not {value}")
+        raise UsageError(
+            f"{place}: expected an integer of at least {option.minimum:g}, not {value}"
+        )
     return value
 
 

@@ -34,7 +34,10 @@ BAD = {
         r"toy.toml: sead: unknown key. Did you mean seeds",
     ),
     "unknown table": (add("[test.one]\n"), r"toy.toml: test: unknown key. Did you mean tests\?"),
-    "no baseline": (change('baseline = "kbmira"', ""), r"toy.toml: baseline: missing. System that"),
+    "no baseline": (
+        change('baseline = "kbmira"', ""),
+        r"toy.toml: baseline: required key is missing. Add it: System that",
+    ),
     "other baseline": (
         change('baseline = "kbmira"', 'baseline = "kbmirra"'),
         r"baseline: there is no system kbmirra. Did you mean kbmira\?. Known are kbmira",
