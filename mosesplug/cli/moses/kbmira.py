@@ -100,9 +100,7 @@ class KbmiraArguments(ProgramArguments):
             requires=("dense-init",),
         ),
     ] = None
-    streaming: Annotated[
-        bool, Opt("accepted; implies --no-shuffle", excludes=("type=hypergraph",))
-    ] = False
+    streaming: Annotated[bool, Opt("accepted; implies --no-shuffle")] = False
     streaming_out: Annotated[bool, Opt("write the weights to stdout after each sentence")] = False
     no_shuffle: Annotated[bool, Opt("visit the sentences in input order")] = False
     model_bg: Annotated[bool, Opt("add the 1-best instead of the hope to the background")] = False
@@ -261,6 +259,8 @@ def _check(arguments: KbmiraArguments) -> None:
     ):
         if not value:
             raise UsageError(f"--type hypergraph requires --{name}: give {what}")
+    if arguments.streaming:
+        raise UsageError("--type hypergraph excludes --streaming: use --no-shuffle")
     if arguments.sctype not in (None, "BLEU"):
         raise UsageError(f"--type hypergraph supports only --sctype BLEU, not {arguments.sctype}")
 
