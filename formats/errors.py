@@ -12,6 +12,7 @@ from os import PathLike, fspath
 
 LONGEST_QUOTE = 40
 _LONGEST_MESSAGE = 1000
+_FIELD = re.compile(r'\{-{2}([^ {}]+)(?: ("[^"]*"(?=\})|[^}]*))?\}')
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -43,7 +44,8 @@ class Message(str):
 
     Args:
         template: the text, where ``{--folds}`` and ``{--select median}`` name options; all other
-            braces stand for themselves. A message stays as it is, unless another spelling is given.
+            braces stand for themselves. A value with braces is in double quotes. A message stays
+            as it is, unless another spelling is given.
         spelling: how options are written; by default as at the command line.
     """
 
@@ -56,12 +58,10 @@ class Message(str):
                 return template
             template = template.template
         spelling = spelling or spell_option
-        text, *pieces = template.split("{--")
-        for piece in pieces:
-            field, _, literal = piece.partition("}")
-            name, _, value = field.partition(" ")
-            text += spelling(OptionName(name, value)) + literal
-        message = super().__new__(cls, text)
+        message = super().__new__(
+            cls,
+            _FIELD.sub(lambda field: spelling(OptionName(field[1], field[2] or "")), template),
+        )
         message.template = template
         return message
 

@@ -106,7 +106,7 @@ class LearningKeywords(ListKeywords, total=False):
 
 @dataclass(frozen=True)
 class KeywordNames:
-    """Spells options as the keywords of a call: ``select='median'``, ``overwrite=True``.
+    """Spells options as keywords: ``select='median'``, ``overwrite=True``.
 
     Attributes:
         cls: the settings that the call has keywords for. Others are named by their words.
@@ -121,8 +121,8 @@ class KeywordNames:
         keyword = option.name.replace("-", "_") if declared is None else declared.keyword
         if declared is not None and declared.kind == "flag":
             return f"{keyword}={option.name in options}"
-        is_number = option.value.replace(".", "").isdigit()
-        value = option.value if is_number else repr(option.value)
+        is_literal = option.value.startswith('"') or option.value.replace(".", "").isdigit()
+        value = option.value if is_literal else repr(option.value)
         return f"{keyword}={value}" if option.value else keyword
 
     @contextmanager
@@ -291,7 +291,7 @@ def check_number(value: Any, argument: str, least: float) -> float:
 
 
 def _check_value(option: Opt, value: Any, keyword: str) -> Any:
-    """Return the value of a keyword as options have it; what it means, it may be already."""
+    """Return the value of a keyword as options have it, parsed or not."""
     if option.parse is not None:
         if isinstance(value, str):
             return value if option.kind == "text" or option.is_joined else (value,)

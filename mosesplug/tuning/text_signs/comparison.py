@@ -180,7 +180,7 @@ def _find_trait(trait: Trait, one: Side, other: Side, how: Rewriting) -> Warning
     filled, filled_there = (sum(map(bool, side.lines)) for side in (one, other))
     if not _is_one_sided(len(examples), filled, known, filled_there):
         return None
-    command = f'{{--transform}} "{trait.command}"' if how == "lists" else trait.command
+    command = f'{{--transform "{trait.command}"}}' if how == "lists" else trait.command
     there = f"{known} of {filled_there}" if known else "none"
     return WarningSign(
         trait.name,
