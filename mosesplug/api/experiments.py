@@ -53,6 +53,30 @@ def run_experiment(
         UsageError: the file cannot be used; the message names the key.
         DataError: a run was begun with another definition; or runs failed, which the message
             names, after the others were finished.
+
+    Examples:
+        >>> import mosesplug
+        >>> from pathlib import Path
+        >>> _ = Path("small.toml").write_text('''
+        ... baseline = "kbmira"
+        ... [settings]
+        ... decode-command = "python3 decoder.py {weights} {input} {nbest}"
+        ... max-iterations = 1
+        ... [features.two]
+        ... config = "start.weights"
+        ... [tuning.dev]
+        ... input = "dev.fr"
+        ... refs = "dev.en"
+        ... [tests.test]
+        ... input = "dev.fr"
+        ... refs = "dev.en"
+        ... [systems.kbmira]
+        ... [systems.untuned]
+        ... untuned = true
+        ... ''')
+        >>> table = mosesplug.run_experiment("small.toml")
+        >>> [(row.system, row.decodings) for row in table.rows]
+        [('kbmira', 1.0), ('untuned', 0.0)]
     """
     spelled = {name: str(path) for name, path in (paths or {}).items()}
     with RUN.in_messages(), follow(watch, None) as receive, open_progress(progress) as report:
