@@ -30,6 +30,7 @@ from formats import (
 )
 from formats.graphs.hypergraph import TAIL, HypergraphFile
 from formats.graphs.search_graph import core_names, read_search_graphs
+from formats.moses.ini import add_features, find_missing_models, with_absolute_paths
 from formats.moses.ini_features import fixed_weights, list_features, sparse_weights
 from formats.nbest.block import NBestList
 from formats.nbest.files import dense_features
@@ -123,6 +124,8 @@ def check_ini(path: Path) -> None:
     for value in (*shown.values, *fixed_weights(ini).values()):
         assert np.isfinite(value)
     core_names(ini)
+    find_missing_models(parse_moses_ini(with_absolute_paths(ini), path))
+    parse_moses_ini(add_features(ini, "PhraseLengthFeature name=PL"), path)
     with contextlib.suppress(FormatError):
         assert all(map(np.isfinite, sparse_weights(ini).values()))
     with contextlib.suppress(FormatError):
