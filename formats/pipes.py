@@ -1,4 +1,4 @@
-"""Files that are looked at before they are read: first lines are kept, and pipes are copied.
+"""Files that are looked at first: first lines are kept, and pipes are copied.
 
 Formats of lists and ids of sentences are found by a first look at a file, and some files are read
 twice. A pipe, such as ``<(zcat list.gz)``, can be read once only.
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class InputFile(PathLike[str]):
-    """A file that can be opened several times, by several threads, also if it is a pipe.
+    """A file, or a pipe, that several threads can open several times.
 
     ``formats.text.open_text`` opens it as it opens a path.
 

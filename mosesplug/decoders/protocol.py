@@ -165,7 +165,7 @@ class Decoder:
 
     @property
     def batches(self) -> BatchRecipe | None:
-        """How decoders of mini-batches are opened, or None if it decodes the whole input only."""
+        """How decoders of mini-batches are opened; None: it decodes whole inputs."""
         return None
 
     def nbest_lists(self, iteration: int, weights: ModelWeights) -> DecodedInput:

@@ -106,7 +106,7 @@ class BenchmarkTask:
 
 @dataclass(frozen=True)
 class SeedValues:
-    """One value for each seed, with mean and standard deviation (n - 1; None for one seed)."""
+    """One value for each seed; mean and standard deviation (n - 1; one seed: None)."""
 
     mean: float
     deviation: float | None

@@ -18,7 +18,7 @@ from mosesplug.settings.intervals import Bound, Interval
 def make_bounds(
     wanted: Sequence[Bound], space: FeatureSpace, active: NDArray[np.bool_] | None = None
 ) -> Bounds | None:
-    """Return the bounds of the weights of a feature space; those of one weight are intersected.
+    """Return the bounds of weights; those of one weight are intersected.
 
     Args:
         active: bool ``[n_features]``, features that the user has named to be tuned.

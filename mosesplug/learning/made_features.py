@@ -51,7 +51,7 @@ def check_made_features(weights: WeightFile, known: Collection[str], lists: str)
 
 
 def spell_made_features(changes: ListChanges, known: Collection[str] = ()) -> list[str]:
-    """Return the options that add and derive features as weights record them, as fields."""
+    """Return the options that add and derive features, as fields of a message."""
     added = (name for name in changes.added_features if name not in known)
     return [f"{{--add-feature}} {name}=FILE" for name in added] + [
         f"{{--derive}} {shlex.quote(f'{name}={text}')}"

@@ -36,7 +36,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Bound:
-    """The limits of a feature, or of the values of a group: one interval for all, or one for each.
+    """The limits of a feature, or of a group: one interval, or one for each value.
 
     Attributes:
         text: as the user has written it.
@@ -49,7 +49,7 @@ class Bound:
 
 @dataclass(frozen=True, repr=False)
 class StartRange:
-    """Ranges of random starting weights: a name and an interval for each value, in order.
+    """Ranges of random starting weights: a name and an interval for each value.
 
     Attributes:
         text: as the user has written it. It stands for the range where runs are stored.
@@ -66,7 +66,9 @@ class StartRange:
 
 
 def parse_bounds(bounds: Mapping[str, Any] | Iterable[str | Bound]) -> tuple[Bound, ...]:
-    """Return bounds of texts, or of intervals by name: ``(lowest, highest)``, ``">0"`` or a number.
+    """Return bounds of texts, or of intervals by name.
+
+    An interval is ``(lowest, highest)``, ``">0"`` or a number.
 
     Raises:
         ValueError: a text or interval has another form.

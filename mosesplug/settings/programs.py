@@ -31,7 +31,7 @@ def require_program(name: str, what: str) -> Path:
 
 
 def find_decoder(name: str, what: str, **call: Any) -> MosesDecoder | DecodedGraphs:
-    """Return a program that is called as Moses is, or the search graphs of ``forest:PATH``.
+    """Return a program called as Moses is, or search graphs (``forest:PATH``).
 
     Args:
         name: a program as ``require_program`` takes it, or ``forest:PATH``.

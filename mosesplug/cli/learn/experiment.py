@@ -1,4 +1,4 @@
-"""``mosesplug experiment``: tune, test and compare the systems of an experiment file."""
+"""``mosesplug experiment``: tune, test and compare systems of a file."""
 
 from __future__ import annotations
 

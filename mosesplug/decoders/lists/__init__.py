@@ -1,1 +1,1 @@
-"""The n-best lists that a decoder writes: follow, check, rewrite and compress them."""
+"""The n-best lists of a decoder: follow, check, rewrite and compress them."""

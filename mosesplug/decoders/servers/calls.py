@@ -185,7 +185,7 @@ def post_request(
 
 
 def parse_reply(data: bytes) -> Mapping[str, Any]:
-    """Return the structure in a reply, without the members called ``scores`` and ``align``.
+    """Return the structure in a reply, without ``scores`` and ``align``.
 
     They repeat ``fvals`` and the marks of phrases as nested structures, and are most of a reply.
     Without them, and without ``xmlrpc.client``, parsing takes a tenth of the time, during which no
@@ -211,7 +211,7 @@ def parse_reply(data: bytes) -> Mapping[str, Any]:
 
 
 def _remove_unread(data: bytes) -> bytes:
-    """Return a reply without members that nobody reads; an incomplete one stays as it is."""
+    """Return a reply without members that nobody reads, if it is complete."""
     kept = []
     begin = depth = 0
     for tag in _TAG.finditer(data):

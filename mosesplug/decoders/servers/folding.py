@@ -1,4 +1,4 @@
-"""Fold sums of sparse weights into the phrase tables that a server gets by sentence.
+"""Fold sums of sparse weights into phrase tables of one sentence.
 
 Moses' server takes dense weights by request, and reads sparse weights only when it starts. Features
 that depend on one phrase pair need no weights there: each entry of its phrase table carries the sum
@@ -91,12 +91,12 @@ class Folding:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the functions; ``WT`` begins the names of its features with ``WT_``."""
+        """The names of the functions, as ``WT`` of the features ``WT_...``."""
         return tuple(template.name for template in self.functions)
 
     @property
     def scale(self) -> float:
-        """Weight of the additional score; keeps the penalty of unknown words representable."""
+        """Weight of the additional score; so large that the penalty of unknown words fits."""
         return math.ldexp(1.0, max(1, math.ceil(math.log2(max(1.0, 2 * abs(self.unknown.weight))))))
 
     def folds(self, feature: str) -> bool:
@@ -125,7 +125,7 @@ def vocabulary() -> bytes:
 
 @dataclass(frozen=True)
 class _Features:
-    """Sparse features of entries: ids and values of entry i are ``[bounds[i]:bounds[i + 1]]``."""
+    """Sparse features of entries; entry i has ``[bounds[i]:bounds[i + 1]]``."""
 
     bounds: Ints
     ids: Ints

@@ -1,4 +1,4 @@
-"""What the one writer of a store does before and after LMDB: its directory, lock and errors."""
+"""The one writer of a store, around LMDB: its directory, lock and errors."""
 
 from __future__ import annotations
 
