@@ -21,6 +21,7 @@ from mosesplug.learning.optimize import (
 )
 from mosesplug.learning.weights import StartingWeights, format_weights
 from mosesplug.optimizers import Problem, Progress, Solution, corpus_score
+from mosesplug.optimizers.selection import FeatureSelection
 from mosesplug.settings.learning import LearningSettings
 from tests.optimizers.problems import planted
 
@@ -104,7 +105,7 @@ def test_a_script_learns_weights_with_one_call(tmp_path: Path) -> None:
 
 def test_unknown_features_are_rejected() -> None:
     with pytest.raises(UsageError, match="unknown feature G0; known: F0_0, F1_0"):
-        data().select_features(["G0"])
+        data().select_features(FeatureSelection(("G0",)))
 
 
 def test_a_minimum_that_was_not_reached() -> None:

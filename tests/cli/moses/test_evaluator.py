@@ -84,7 +84,7 @@ def test_a_seed_gives_one_interval(folder: Path, capsys: pytest.CaptureFixture[s
         ("-R ref -C same -c case:true", 2, "--scconfig must follow"),
         ("-R ref -C same -f 0 -s PER", 2, "--factors must follow"),
         ("-R ref -C same -s NIST", 2, "NIST"),
-        ("-R ref -C same -b -1", 2, "--bootstrap -1"),
+        ("-R ref -C same -b -1", 2, "--bootstrap must be at least 0, not -1"),
         ("-R ref -C same -b many", 2, "-b takes a whole number"),
         ("-R ref -C short", 1, "short: 1 lines, but the references have 2"),
         ("-R short -n list", 1, "list:3: there is no reference for sentence 1"),
