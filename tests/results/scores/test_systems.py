@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from os import fspath
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mosesplug.errors import DataError, StoreError, UsageError
-from mosesplug.results.scores.comparison import System, parse_systems
+from mosesplug.results.scores.comparison import parse_systems
 from mosesplug.results.scores.decodings import RunDecoding, find_decodings
 from mosesplug.tuning import tune
 from mosesplug.tuning.workdir.stores import find_store
@@ -72,9 +73,10 @@ def test_directories_of_several_runs_and_names(tmp_path: Path) -> None:
     plain = tmp_path / "plain"
     plain.write_text("a\n")
     one = many / "run.2"
-    assert parse_systems([f"base={many}", f"mixed={plain},{one}"]) == [
-        System("base", paths),
-        System("mixed", (plain, paths[1])),
+    systems = parse_systems([f"base={many}", f"mixed={plain},{one}"])
+    assert [(system.name, [*map(fspath, system.translations)]) for system in systems] == [
+        ("base", [*map(str, paths)]),
+        ("mixed", [str(plain), str(paths[1])]),
     ]
     with pytest.raises(UsageError, match="SYSTEM nowhere: No such file"):
         parse_systems(["base=nowhere", str(one)])
