@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from mosesplug.api.run import open_run as open_for_tables
 from mosesplug.cli.inspect.store_options import (
     EXPORT_FORMATS,
     NbestCompactCommand,
@@ -53,6 +52,9 @@ def export(options: NbestExportCommand) -> None:
         with open_run(options.store) as run:
             chosen = sorted({run.find_sentence(sentence) for sentence in options.sentence})
     if layout == "parquet":
+        # Tables need the rooms of learning, which no other command of this module loads.
+        from mosesplug.api.run import open_run as open_for_tables
+
         with progress_bar(options.quiet) as progress:
             table = open_for_tables(options.store).hypotheses(selected, chosen)
             table.to_parquet(output, progress=progress)
