@@ -1,11 +1,10 @@
-"""What learning has gained, and cross-validations, as tables."""
+"""Tables of the gains of learning and of cross-validations."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,10 +13,6 @@ from mosesplug.errors import count_noun
 from mosesplug.learning.cross_validation import CrossValidation, Fold
 from mosesplug.results.report.gains import render_gain, tabulate_gain
 from mosesplug.results.scores.gains import Gain, MetricGain
-
-if TYPE_CHECKING:
-    pass
-
 
 _METRICS = "metric is_objective start end difference p_bootstrap p_randomization interval"
 

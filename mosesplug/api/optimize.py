@@ -290,10 +290,10 @@ def cross_validate(
 
     Example:
         >>> import mosesplug
-        >>> found = mosesplug.cross_validate("run1.best100.out.gz", references="dev.en", folds=2)
-        >>> [fold.sentences for fold in found.folds]
+        >>> result = mosesplug.cross_validate("run1.best100.out.gz", references="dev.en", folds=2)
+        >>> [fold.sentences for fold in result.folds]
         [2, 2]
-        >>> found
+        >>> result
         2-fold cross-validation of 4 sentences: ... held out, ... with the starting weights
         fold  sentences  learning  held_out
            1          2 ...

@@ -65,7 +65,7 @@ COMMANDS: Table = {
     ),
     "ask": Command(
         ".run.ask:ask",
-        "Print the weights that a decoder elsewhere must decode with.",
+        "Print the weights for the next decoding, which you run yourself.",
         ".run.options:AskCommand",
         after_interrupt="The same command continues.",
     ),

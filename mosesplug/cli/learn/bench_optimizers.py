@@ -98,7 +98,7 @@ def bench_optimizers(options: BenchOptimizersCommand) -> None:
         table.begin(*score_tasks(tasks))
     results = []
     for optimizer in optimizers:
-        # The console of each bar prints what is printed while the bar is shown.
+        # A bar for each algorithm, since rows of the table are printed between them.
         with progress_bar(is_quiet) as progress:
             results.append(measure_optimizer(tasks, optimizer, options.seeds, progress))
         if not options.json:

@@ -19,7 +19,7 @@ class CacheReport:
     document: Sequence[CacheContents]
 
     def blocks(self, _medium: Medium) -> Iterator[Block]:
-        """Yield a table, or that nothing is kept."""
+        """Yield a table of the files, or a line if there is no cache directory."""
         if not self.document:
             yield "nothing is kept: MOSESPLUG_CACHE_DIR is empty, or there is no home directory"
             return

@@ -19,7 +19,7 @@ class PluginList:
     document: Sequence[Plugin]
 
     def blocks(self, _medium: Medium) -> Iterator[Block]:
-        """Yield a table, or that there are none."""
+        """Yield a table of the plug-ins, or a line if none is installed."""
         if not self.document:
             yield "no plug-ins are installed"
             return

@@ -19,7 +19,7 @@ from mosesplug.errors import UsageError
 
 @dataclass(frozen=True)
 class AskedWeights:
-    """What a decoder elsewhere must decode with.
+    """The weights for the next decoding, or those of the result.
 
     Attributes:
         iteration, nbest_size: None if the run is finished.
@@ -34,7 +34,7 @@ class AskedWeights:
 
 
 def ask(options: AskCommand) -> None:
-    """Print the weights that a decoder elsewhere must decode with."""
+    """Print the weights for the next decoding, which the user runs."""
     values, files, directory = dict(options.given or {}), options.files, options.directory
     if files and len(files) != 2:
         raise UsageError(f"expected two arguments after DIR (REFS WEIGHTS), got {len(files)}")

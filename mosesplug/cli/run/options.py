@@ -61,7 +61,7 @@ _Quiet = Annotated[bool, Opt("Print errors only.", name="quiet")]
 
 @dataclass(frozen=True)
 class AskCommand:
-    """Print the weights that a decoder elsewhere must decode with.
+    """Print the weights for the next decoding, which you run yourself.
 
     Prints the path of a file of weights, or nothing if the run is finished; then the resulting
     weights are in DIR. Decode, and give the n-best list to `mosesplug tell DIR FILE`. Until then,

@@ -56,7 +56,7 @@ class Verification:
         return self.faults
 
     def blocks(self, medium: Medium) -> Iterator[Block]:
-        """Yield the faults, or that there are none."""
+        """Yield the faults, or a line if none was found."""
         if not medium.is_text:
             yield tabulate(RecordFault, self.faults)
         for fault in self.faults if medium.is_text else ():

@@ -53,8 +53,8 @@ class FeatureOverlap:
 
     Attributes:
         features: ``dense`` or ``sparse``.
-        a, b: their number in each vector.
-        both: those of them that are not 0 in either: the intersection.
+        a, b: number of features that are not 0 in A, and in B.
+        both: number of features that are not 0 in both vectors.
     """
 
     features: Annotated[str, Shown(label="non-zero weights", is_text=True)]
