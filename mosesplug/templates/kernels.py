@@ -12,7 +12,7 @@ from mosesplug.kernels import inlined_kernel, kernel
 
 __all__ = ["ScannedPhrases", "scan_phrases", "scan_windows", "sum_features"]
 
-_BLANK, _BAR, _DASH, _EQUALS, _ZERO = b" |-=0"
+_BLANK, _TAB, _RETURN, _BAR, _DASH, _EQUALS, _ZERO = b" \t\r|-=0"
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
 
@@ -40,6 +40,12 @@ class ScannedPhrases(NamedTuple):
 
 
 @inlined_kernel
+def _is_blank(byte: int) -> bool:
+    """Return whether ``bytes.split`` splits at a byte: other control characters are in words."""
+    return byte == _BLANK or _TAB <= byte <= _RETURN
+
+
+@inlined_kernel
 def _parse(buffer: Bytes, at: int, end: int) -> tuple[int, int]:
     """Return an integer of up to six digits, or -1, and the position behind it."""
     value, first = 0, at
@@ -56,15 +62,41 @@ def _mix(code: np.uint64, value: int) -> np.uint64:
 
 
 @inlined_kernel
+def _hash_bytes(code: np.uint64, buffer: Bytes, begin: int, end: int) -> np.uint64:
+    code = _mix(code, end - begin)
+    for at in range(begin, end):
+        code = _mix(code, buffer[at])
+    return code
+
+
+@inlined_kernel
+def _are_equal(buffer: Bytes, first: int, second: int, size: int) -> bool:
+    """Return whether the same bytes stand at two positions."""
+    at = 0
+    while at < size and buffer[first + at] == buffer[second + at]:
+        at += 1
+    return at == size
+
+
+@inlined_kernel
+def _make_slots(most: int) -> Ints32:
+    """Return the empty slots of a hash table for up to ``most`` entries."""
+    size = 16
+    while size < 2 * most:
+        size *= 2
+    return np.full(size, -1, np.int32)
+
+
+@inlined_kernel
 def _split_words(buffer: Bytes, at: int, end: int, words: Positions) -> int:
     """Write the first and last positions of the words of a range; return their number."""
     n_words = 0
     while at < end:
-        while at < end and buffer[at] <= _BLANK:
+        while at < end and _is_blank(buffer[at]):
             at += 1
         if at < end:
             words[n_words, 0] = at
-            while at < end and buffer[at] > _BLANK:
+            while at < end and not _is_blank(buffer[at]):
                 at += 1
             words[n_words, 1] = at
             n_words += 1
@@ -109,10 +141,7 @@ def scan_phrases(
     spans = np.empty((most, 4), np.int64)
     point_indptr = np.zeros(most + 1, np.int64)
     points = np.empty((most, 2), np.int32)
-    n_slots = 16
-    while n_slots < 2 * most:
-        n_slots *= 2
-    slots = np.full(n_slots, -1, np.int32)
+    slots = _make_slots(most)
     total, distinct, n_points = 0, 0, 0
 
     for row in range(n):
@@ -123,7 +152,7 @@ def scan_phrases(
         at, end = extras[row, 0], extras[row, 1]
         n_phrases, n_covered, target, is_right = 0, 0, 0, True
         while is_right:
-            while at < end and buffer[at] <= _BLANK:
+            while at < end and _is_blank(buffer[at]):
                 at += 1
             if at == end or buffer[at] == _BAR:
                 break
@@ -139,7 +168,7 @@ def scan_phrases(
             if at < end and buffer[at] == _DASH:
                 stop, at = _parse(buffer, at + 1, end)
             is_right = begin == target and begin <= stop < n_words
-            if not is_right or (at < end and buffer[at] > _BLANK):
+            if not is_right or (at < end and not _is_blank(buffer[at])):
                 is_right = False
                 break
             for source in range(first, last + 1):
@@ -163,7 +192,7 @@ def scan_phrases(
         count = 0
         begins[: n_phrases + 1] = 0
         while is_right:
-            while at < end and buffer[at] <= _BLANK:
+            while at < end and _is_blank(buffer[at]):
                 at += 1
             if at == end or buffer[at] == _BAR:
                 break
@@ -172,7 +201,7 @@ def scan_phrases(
             if not is_right:
                 break
             word, at = _parse(buffer, at + 1, end)
-            is_right = 0 <= word < n_words and (at == end or buffer[at] <= _BLANK)
+            is_right = 0 <= word < n_words and (at == end or _is_blank(buffer[at]))
             if not is_right:
                 break
             owner = owners[word]
@@ -198,12 +227,10 @@ def scan_phrases(
             last_point = begins[phrase]
             text, text_end = words[phrases[phrase, 2], 0], words[phrases[phrase, 3] - 1, 1]
             code = _mix(_mix(_PRIME, sentences[row]), phrases[phrase, 0])
-            code = _mix(_mix(code, phrases[phrase, 1]), text_end - text)
-            for byte in range(text, text_end):
-                code = _mix(code, buffer[byte])
+            code = _hash_bytes(_mix(code, phrases[phrase, 1]), buffer, text, text_end)
             for point in range(first_point, last_point):
                 code = _mix(_mix(code, ordered[point, 0]), ordered[point, 1])
-            slot = int(code >> np.uint64(8)) % n_slots
+            slot = int(code >> np.uint64(8)) % len(slots)
             while slots[slot] >= 0:
                 other = slots[slot]
                 is_same = (
@@ -212,12 +239,8 @@ def scan_phrases(
                     and spans[other, 1] == phrases[phrase, 1]
                     and spans[other, 3] - spans[other, 2] == text_end - text
                     and point_indptr[other + 1] - point_indptr[other] == last_point - first_point
+                    and _are_equal(buffer, spans[other, 2], text, text_end - text)
                 )
-                if is_same:
-                    for byte in range(text_end - text):
-                        if buffer[text + byte] != buffer[spans[other, 2] + byte]:
-                            is_same = False
-                            break
                 if is_same:
                     for point in range(last_point - first_point):
                         place = point_indptr[other] + point
@@ -229,7 +252,7 @@ def scan_phrases(
                             break
                 if is_same:
                     break
-                slot = (slot + 1) % n_slots
+                slot = (slot + 1) % len(slots)
             if slots[slot] < 0:
                 slots[slot] = distinct
                 rows[distinct] = row
@@ -294,10 +317,7 @@ def scan_windows(buffer: Bytes, texts: Positions, order: int) -> ScannedWindows:
     numbers = np.empty(most, np.int32)
     spans = np.empty((most, 2), np.int64)
     edges = np.empty((most, 2), np.bool_)
-    n_slots = 16
-    while n_slots < 2 * most:
-        n_slots *= 2
-    slots = np.full(n_slots, -1, np.int32)
+    slots = _make_slots(most)
     total, distinct = 0, 0
     for row in range(n):
         n_words = _split_words(buffer, texts[row, 0], texts[row, 1], words)
@@ -311,25 +331,19 @@ def scan_windows(buffer: Bytes, texts: Positions, order: int) -> ScannedWindows:
             text, text_end = 0, 0
             if first < stop:
                 text, text_end = words[first, 0], words[stop - 1, 1]
-            code = _mix(_mix(_PRIME, 2 * is_begin + is_end), text_end - text)
-            for byte in range(text, text_end):
-                code = _mix(code, buffer[byte])
-            slot = int(code >> np.uint64(8)) % n_slots
+            code = _hash_bytes(_mix(_PRIME, 2 * is_begin + is_end), buffer, text, text_end)
+            slot = int(code >> np.uint64(8)) % len(slots)
             while slots[slot] >= 0:
                 other = slots[slot]
                 is_same = (
                     spans[other, 1] - spans[other, 0] == text_end - text
                     and edges[other, 0] == is_begin
                     and edges[other, 1] == is_end
+                    and _are_equal(buffer, spans[other, 0], text, text_end - text)
                 )
                 if is_same:
-                    for byte in range(text_end - text):
-                        if buffer[text + byte] != buffer[spans[other, 0] + byte]:
-                            is_same = False
-                            break
-                if is_same:
                     break
-                slot = (slot + 1) % n_slots
+                slot = (slot + 1) % len(slots)
             if slots[slot] < 0:
                 slots[slot] = distinct
                 spans[distinct, 0] = text

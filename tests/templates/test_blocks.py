@@ -34,6 +34,7 @@ LINES = """\
 1 |||  ||| LM= 0 ||| 0 ||| |||
 2 ||| yes ||| LM= -1 XY_b= 1 XY_a= 1 ||| -1 ||| 0=0 ||| 0-0
 2 ||| ja ||| LM= -1 ||| -1 ||| 0=0 ||| 0-0
+2 ||| ja\x01ja\x1f ja ||| LM= -1 ||| -1 ||| 0=0-1 ||| 0-0
 """
 TEMPLATES = Templates(
     "templates.toml",
@@ -86,7 +87,7 @@ def count_each(block: NBestList, templates: Templates) -> list[dict[str, float]]
 
 
 def test_all_templates(tmp_path: Path) -> None:
-    """Of usual lines, a phrase without words, doubled points and blanks, and an empty sentence."""
+    """Of usual and unusual lines: phrases without words, doubled points, control characters."""
     block = read(tmp_path, LINES)
     features = TemplateFeatures(TEMPLATES, SOURCES, "source")
     assert list_features(features.append(block)) == count_each(block, TEMPLATES)
