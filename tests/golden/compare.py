@@ -38,7 +38,7 @@ from tests.golden.rows import Row, matching_rows
 from tests.golden.running import INPUTS, Runner, run_row
 from tests.golden.sources import REPOSITORY, Source, copy_source, resolve
 
-_VERSION = 2
+_VERSION = 3
 """Version of the inputs and of the filters; stored results of other versions are recomputed."""
 _SCRATCH = Path(tempfile.gettempdir()) / "mosesplug-golden"
 _CACHE = Path(tempfile.gettempdir()) / "mosesplug-golden-cache"

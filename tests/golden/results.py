@@ -3,6 +3,7 @@
 - Text: dates in ``# finished ...`` lines and ISO format, durations (``0.3 s``), and the host and
   process in ``writer.lock``. Where durations stand in a table, runs of blanks count as one.
 - ``summary.json``: ``finished``, ``seconds``; ``reason`` and ``warnings`` are messages.
+- ``oracles.json``: the keys, which are digests of the dates of iterations.
 - A store (LMDB): every key and value of every table. In records that are dictionaries, ``date``
   and the durations; of the checksums over these records, which ones there are. The reader table
   ``lock.mdb`` is left out.
@@ -80,6 +81,8 @@ def _content(path: Path) -> bytes:
     if data[:2] == b"\x1f\x8b":
         digest = hashlib.sha256(data[:4] + bytes(4) + data[8:]).hexdigest()
         return b"gzip %s\n" % digest.encode() + gzip.decompress(data)
+    if path.name == "oracles.json":
+        return json.dumps(list(json.loads(data).values())).encode()
     if path.suffix == ".json":
         return _json(data)
     if path.suffix == ".html":

@@ -44,6 +44,7 @@ def make(directory: Path, *, date: str, seconds: float, weight: float, checksum:
             transaction.put(bytes([0, 0, 0, 1, 8, 1]), msgpack.packb(b"other sums"))
     summary = {"finished": date, "seconds": {"decoding": seconds}, "reason": date, "score": weight}
     (directory / "summary.json").write_text(json.dumps(summary))
+    (directory / "oracles.json").write_text(json.dumps({f"digest of {date}": weight}))
     data = gzip.compress(f"0 ||| a ||| {weight}\n".encode(), mtime=seconds)
     (directory / "list.gz").write_bytes(data)
     (directory / "input").write_text(date)
@@ -57,7 +58,9 @@ def test_files(tmp_path: Path) -> None:
     later = make(tmp_path / "2", date="2027-02-02", seconds=2.5, weight=0.5, checksum=8)
     other = make(tmp_path / "3", date="2026-01-01", seconds=1.5, weight=0.25, checksum=7)
     left = collect(first, inputs)
-    assert set(left) == {"decoder.err", "list.gz", "store/data.mdb", "summary.json"}
+    assert set(left) == {
+        *("decoder.err", "list.gz", "oracles.json", "store/data.mdb", "summary.json")
+    }
     assert collect(later, inputs) == left
     changed = collect(other, inputs)
     assert {name for name in left if left[name] != changed[name]} == set(left) - {"decoder.err"}
