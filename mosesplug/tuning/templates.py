@@ -13,13 +13,11 @@ from formats.moses.ini import (
     with_absolute_paths,
 )
 from formats.text import write_atomic
-from mosesplug.errors import UsageError
+from mosesplug.errors import DataError, UsageError
 from mosesplug.settings.configuration import Configuration
 from mosesplug.templates.declaration import read_templates
 from mosesplug.templates.moses import format_ini_functions
-
-FOLDER = "templates"
-"""Directory of the extended moses.ini and its vocabularies, in the working directory."""
+from mosesplug.tuning.workdir.workspace import Workspace
 
 
 def check_templates(configuration: Configuration) -> None:
@@ -27,8 +25,10 @@ def check_templates(configuration: Configuration) -> None:
 
     Raises:
         UsageError: they cannot be read, the decoder is not called as Moses is, or cannot compute
-            one; or the configuration has a feature of the same name.
+            one; the configuration has a feature of the same name; or the run would overwrite the
+            configuration or the declaration.
         FormatError: a vocabulary cannot be read, or is empty.
+        DataError: a link or a file has the name of the directory of the copies.
     """
     if configuration.decoding.templates is not None:
         _extend(configuration, configuration.decoding.templates)
@@ -38,12 +38,12 @@ def add_templates(configuration: Configuration) -> Configuration:
     """Return a configuration whose moses.ini declares the templates; write that file.
 
     Raises:
-        UsageError, FormatError: as ``check_templates``.
+        UsageError, FormatError, DataError: as ``check_templates``.
     """
     if configuration.decoding.templates is None:
         return configuration
     content, files = _extend(configuration, configuration.decoding.templates)
-    folder = configuration.working_directory / FOLDER
+    folder = _folder(configuration)
     folder.mkdir(parents=True, exist_ok=True)
     for name, words in files.items():
         write_atomic(folder / name, words)
@@ -63,7 +63,18 @@ def _extend(configuration: Configuration, path: Path) -> tuple[bytes, dict[str, 
             "others, use mosesplug optimize --templates and mosesplug rerank --templates"
         )
     templates = read_templates(path)
-    folder = configuration.working_directory / FOLDER
+    folder = _folder(configuration)
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise DataError(
+            f"{folder} is a link or a file, but {{--templates}} writes into a directory of this"
+            " name. Remove it, or choose another {--working-dir}"
+        )
+    for file in (configuration.config, path):
+        if file.resolve().parent == folder.resolve():
+            raise UsageError(
+                f"{file} lies in {folder}, where {{--templates}} writes. Choose another"
+                " {--working-dir}, or copy that file elsewhere"
+            )
     if why := explain_unfit_value(f"{folder}/"):
         raise UsageError(
             f"{{--templates}}: moses.ini would name files in {folder}, and there {why}. Use "
@@ -81,3 +92,7 @@ def _extend(configuration: Configuration, path: Path) -> tuple[bytes, dict[str, 
     # The file lies in another folder, from which relative names of models would count.
     located = parse_moses_ini(with_absolute_paths(ini), ini.path)
     return add_features(located, lines), dict(files)
+
+
+def _folder(configuration: Configuration) -> Path:
+    return Workspace(configuration.working_directory, 0).templates

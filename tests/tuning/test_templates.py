@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,8 @@ import pytest
 from formats.errors import FormatError
 from formats.moses.ini import read_moses_ini
 from formats.weights.files import read_sparse
-from mosesplug.decoders.description import DecoderCommand
-from mosesplug.errors import UsageError
+from mosesplug.decoders.description import DecoderCommand, MosesDecoder
+from mosesplug.errors import DataError, UsageError
 from mosesplug.tuning import tune
 from mosesplug.tuning.setup import check_run
 from mosesplug.tuning.templates import add_templates, check_templates
@@ -67,6 +68,31 @@ def test_name_of_a_feature(toy: Toy, declaration: Path) -> None:
     assert not (toy.directory / "work" / "templates").exists()
 
 
+def test_the_directory_of_the_copies(toy: Toy, declaration: Path) -> None:
+    """It must be a directory of the run, which overwrites neither input nor the files of others."""
+    folder = toy.directory / "work" / "templates"
+    folder.mkdir(parents=True)
+    config = folder / "moses.ini"
+    config.write_bytes((toy.directory / "moses.ini").read_bytes())
+    given = toy.configuration(decoding={"templates": declaration})
+    with pytest.raises(UsageError, match=r"moses.ini lies in .*, where --templates writes"):
+        tune(replace(given, config=config))
+    folder.rename(toy.directory / "elsewhere")
+    folder.symlink_to(toy.directory / "elsewhere")
+    with pytest.raises(DataError, match=r"templates is a link or a file"):
+        tune(given)
+    assert [path.name for path in (toy.directory / "elsewhere").iterdir()] == ["moses.ini"]
+
+
+@pytest.mark.usefixtures("decoder_in_process")
+def test_a_rejected_run_leaves_no_copies(toy: Toy, declaration: Path) -> None:
+    given = toy.configuration(decoding={"templates": declaration})
+    given = replace(given, optimization=replace(given.optimization, active=("LM7",)))
+    with pytest.raises(UsageError, match="there is no feature LM7"):
+        tune(given)
+    assert not (toy.directory / "work").exists()
+
+
 def test_other_decoders(toy: Toy, declaration: Path) -> None:
     decoder = DecoderCommand((sys.executable, "{weights}", "{input}", "{nbest}"))
     given = toy.configuration(decoding={"decoder": decoder, "templates": declaration})
@@ -108,9 +134,5 @@ def test_features_are_tuned(toy: Toy) -> None:
 
 
 def add_program(configuration: Any, decoder: Path) -> Any:
-    from dataclasses import replace
-
-    from mosesplug.decoders.description import MosesDecoder
-
     decoding = replace(configuration.decoding, decoder=MosesDecoder(decoder, ()))
     return replace(configuration, decoding=decoding)

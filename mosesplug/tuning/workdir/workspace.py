@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -86,6 +87,11 @@ class Workspace(RunFiles):
     def settings(self) -> Path:
         """The complete settings of the run, from which it can be repeated."""
         return self.directory / SETTINGS_FILE
+
+    @property
+    def templates(self) -> Path:
+        """Directory of the ``moses.ini`` with templates, and of their vocabularies."""
+        return self.directory / "templates"
 
     def replaces(self, path: Path) -> bool:
         """Return whether a run in this directory would overwrite or remove a file."""
@@ -191,6 +197,7 @@ class Workspace(RunFiles):
     def _withdraw(self, made: Sequence[Path]) -> None:
         """Remove files from before the first iteration, and new directories ``made``."""
         remove_store(self.store)
+        shutil.rmtree(self.templates, ignore_errors=True)
         for path in self.directory.iterdir():
             if _BEFORE.fullmatch(path.name) or _SCRATCH.fullmatch(path.name):
                 path.unlink()
