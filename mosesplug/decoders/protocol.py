@@ -319,6 +319,16 @@ class Description:
         """The queue that runs helper programs, or None for this machine."""
         return None
 
+    @property
+    def timeout(self) -> float | None:
+        """Seconds without output after which its program is ended; None for no limit."""
+        return None
+
+    def translate(self, config: Path, input_file: Path) -> tuple[str, ...] | None:
+        """Return the command that prints 1-best translations; None if it writes lists only."""
+        del config, input_file
+        return None
+
     def open(self, task: DecodingTask) -> Decoder:
         """Return the decoder of a run.
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from formats.text import read_lines, write_atomic
 from formats.weights.any_format import read_weights
 from formats.weights.files import read_show_weights
-from mosesplug.decoders.description import MosesDecoder
 from mosesplug.decoders.processes.run import make_error, run_command
 from mosesplug.decoders.protocol import BatchTask
 from mosesplug.errors import DataError, UsageError
@@ -17,7 +16,7 @@ from mosesplug.settings.build import make_plan
 from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.online import HeldOutSet
 from mosesplug.settings.toml import read_settings
-from mosesplug.tuning.heldout import open_held_out_scorer
+from mosesplug.tuning.heldout import open_held_out_scorer, translate_sentences
 from mosesplug.tuning.weights import Weights, to_model_weights
 from mosesplug.tuning.workdir.workspace import Workspace
 
@@ -97,10 +96,9 @@ def translate_text(
     sentences = read_lines(source)
     decoder = configuration.decoding.decoder
     paths = [directory / f"{prefix}.decoded{end}" for end in ("", ".in", ".err")]
-    if isinstance(decoder, MosesDecoder):
-        out, plain, err = paths
+    out, plain, err = paths
+    if command := decoder.translate(config, plain):
         write_atomic(plain, b"".join(line + b"\n" for line in sentences))
-        command = decoder.translate(config, plain)
         watch(CommandStarted(command))
         run_command(command, directory=directory, stdout=out, stderr=err, timeout=decoder.timeout)
         lines = [line.strip() for line in read_lines(out)]
@@ -122,13 +120,10 @@ def translate_text(
         executing=lambda command: watch(CommandStarted(command)),
     )
     known = {*directory.iterdir()}
-    lines = [b""] * len(sentences)
     try:
         with decoder.open_batches(task) as batches:
             model = to_model_weights(weights.show, Weights.of_file(weights))
-            for nbest in batches.decode(list(enumerate(sentences)), model):
-                lines[int(nbest.sentence_ids[0])] = nbest.text(0) if len(nbest) else b""
+            return translate_sentences(batches, sentences, model)
     finally:
         for path in {*directory.glob(f"{prefix}.*")} - known:
             path.unlink()
-    return lines

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from formats.nbest.block import NBestList
 from formats.text import read_lines
 from formats.weights.files import ShowWeights
-from mosesplug.decoders.batch import BatchDecoder
+from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.decoders.protocol import BatchTask
 from mosesplug.errors import DataError, UsageError
 from mosesplug.events import CommandStarted, HeldOutScored, PhaseStarted, Watcher
@@ -76,11 +74,7 @@ class HeldOutScorer:
         Raises:
             DecoderError: the decoder failed.
         """
-        lists = self.decoder.decode(self._numbered, to_model_weights(self.show, weights))
-        lines = [b""] * len(self.texts)
-        for nbest in lists:
-            lines[int(nbest.sentence_ids[0])] = _first(nbest)
-        return lines
+        return translate_sentences(self.decoder, self.texts, to_model_weights(self.show, weights))
 
     def evaluate(
         self, iteration: int, updates: int, weights: Weights, before: Sequence[Evaluation]
@@ -105,10 +99,6 @@ class HeldOutScorer:
         """
         first = () if before else (self.evaluate(iteration, iteration - 1, start, before),)
         return (*first, self.evaluate(iteration, iteration, optimized, (*before, *first)))
-
-    @cached_property
-    def _numbered(self) -> list[tuple[int, bytes]]:
-        return list(enumerate(self.texts))
 
 
 def open_held_out_scorer(
@@ -174,6 +164,21 @@ def _open_decoder(
     ).decoder
 
 
+def translate_sentences(
+    decoder: BatchDecoder, sentences: Sequence[bytes], weights: ModelWeights
+) -> list[bytes]:
+    """Return the 1-best translations of sentences, empty where one is missing.
+
+    Raises:
+        DecoderError: the decoder failed.
+    """
+    lines = [b""] * len(sentences)
+    for nbest in decoder.decode(list(enumerate(sentences)), weights):
+        if len(nbest):
+            lines[int(nbest.sentence_ids[0])] = nbest.text(0)
+    return lines
+
+
 def find_best(evaluations: Sequence[Evaluation]) -> Evaluation | None:
     """Return the first evaluation with the highest score, or None."""
     return max(evaluations, key=lambda evaluation: evaluation.score, default=None)
@@ -187,7 +192,3 @@ def count_since_best(evaluations: Sequence[Evaluation]) -> int:
     after_updates = [evaluation for evaluation in evaluations if evaluation.updates]
     best = find_best(after_updates)
     return 0 if best is None else len(after_updates) - 1 - after_updates.index(best)
-
-
-def _first(nbest: NBestList) -> bytes:
-    return nbest.text(0) if len(nbest) else b""
