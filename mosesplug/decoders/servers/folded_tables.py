@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from formats.errors import FormatError, quote
-from formats.moses.decoder_flags import flag_name, group_flags
 from formats.moses.ini import FeatureLine, MosesIni
 from formats.text import write_atomic
 from formats.weights.files import WeightGroup
@@ -24,11 +23,13 @@ from mosesplug.decoders.servers.folding import (
     vocabulary,
 )
 from mosesplug.decoders.servers.sentence_tables import (
+    FACTOR_DELIMITER,
     SENTENCE_TABLE,
     VOCABULARY,
     SentenceTables,
     TableEntries,
     list_phrases,
+    list_settings,
     rewrite_line,
     split_words,
     write_sentence_table,
@@ -104,7 +105,11 @@ class FoldedTables(SentenceTables):
             CannotFoldError: the model would be another one, or there is nothing to fold.
         """
         ini = tables.ini
-        settings = _list_settings(ini, flags)
+        settings = list_settings(ini, flags)
+        sentences = list(sentences)
+        for text in sentences:
+            if FACTOR_DELIMITER in text:
+                raise CannotFoldError(f"the source sentence {quote(text)} has several factors")
         table = _find_table(tables)
         lines, functions = _find_functions(ini, directory)
         if not functions:
@@ -336,13 +341,3 @@ def _find_penalty(ini: MosesIni) -> float:
             (weight, *_) = (*ini.weights.get(line.name, ()), 1.0)
             return weight
     raise CannotFoldError(f"the model has no {_UNKNOWN_PENALTY}")
-
-
-def _list_settings(ini: MosesIni, flags: Sequence[str]) -> dict[str, str]:
-    """Return the settings of the decoder by their long names; flags override sections."""
-    settings = {
-        name: " ".join(value.text for value in ini.section(name)) or "true" for name in ini.sections
-    }
-    for flag, values in group_flags(flags):
-        settings[flag_name(flag)] = " ".join(values) or "true"
-    return settings

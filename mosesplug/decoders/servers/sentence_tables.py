@@ -19,10 +19,10 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
+from formats.moses.decoder_flags import flag_name, group_flags
 from formats.moses.ini import FeatureLine, MosesIni, read_moses_ini
 from formats.text import open_text, write_atomic
 from mosesplug.decoders.batch import ModelWeights
@@ -45,6 +45,8 @@ _CAUSES = {
 _LONGEST = "max-phrase-length"
 _LONGEST_BY_DEFAULT = 20
 """Moses' own limit (``DEFAULT_MAX_PHRASE_LENGTH``)."""
+
+FACTOR_DELIMITER = b"|"
 
 _BLANKS = re.compile(rb"[ \t]+")
 _ARGUMENTS = re.compile(rb"\S+")
@@ -89,13 +91,14 @@ class SentenceTables:
             flags: the flags of the decoder. XML markup and factors in the input hide the phrases.
         """
         ini = read_moses_ini(config)
+        settings = list_settings(ini, flags)
         texts = tuple(line for line in ini.features if line.kind == _TEXT_TABLE)
         cached = tuple(line for line in ini.features if line.kind in _CACHED)
         is_plain = (
             not any(line.kind == _ON_DISK for line in ini.features)
-            and not any(word.lstrip("-") in ("xml-input", "xi") for word in flags)
-            and not ini.section("xml-input")
-            and [value.text for value in ini.section("input-factors")] in ([], ["0"])
+            and "xml-input" not in settings
+            and settings.get("input-factors", "0") == "0"
+            and settings.get("factor-delimiter", "|") == "|"
             and all(line.arguments.get("input-factor", "0") == "0" for line in texts)
             and all(line.path is not None for line in texts)
             and all(Path(value.text).is_absolute() for value in ini.section("weight-file"))
@@ -103,7 +106,7 @@ class SentenceTables:
         if not is_plain or not (texts or cached):
             return None
         entries = TableEntries([line.path or "" for line in texts])
-        return cls(ini, texts, cached, _find_longest_phrase(ini, flags), entries)
+        return cls(ini, texts, cached, _find_longest_phrase(settings), entries)
 
     def expect(self, sentences: Iterable[bytes], directory: Path) -> None:
         """Read the entries for sentences that will be decoded, all at once.
@@ -287,24 +290,32 @@ def _find_entries(
     return {source: b"".join(entries) for source, entries in found.items()}
 
 
-def _find_longest_phrase(ini: MosesIni, flags: Sequence[str]) -> int:
-    """Return the limit of phrases in words; the flags win over the configuration.
+def list_settings(ini: MosesIni, flags: Sequence[str]) -> dict[str, str]:
+    """Return the settings of the decoder by their long names; flags override sections."""
+    settings = {
+        name: " ".join(value.text for value in ini.section(name)) or "true" for name in ini.sections
+    }
+    for flag, values in group_flags(flags):
+        settings[flag_name(flag)] = " ".join(values) or "true"
+    return settings
+
+
+def _find_longest_phrase(settings: Mapping[str, str]) -> int:
+    """Return the limit of phrases in words.
 
     A value that is not a number is the decoder's to reject.
     """
-    values = [value.text for value in ini.section(_LONGEST)]
-    values += [
-        value
-        for flag, value in pairwise(flags)
-        if flag.startswith("-") and flag.lstrip("-") == _LONGEST
-    ]
-    last = values[-1] if values else ""
-    return int(last) if last.isascii() and last.isdigit() else _LONGEST_BY_DEFAULT
+    *_, limit = ("", *settings.get(_LONGEST, "").split())
+    return int(limit) if limit.isascii() and limit.isdigit() else _LONGEST_BY_DEFAULT
 
 
 def list_phrases(text: bytes, longest: int) -> list[bytes]:
-    """Return the distinct phrases of a sentence of up to so many words, in order."""
-    return list(dict.fromkeys(_spans(split_words(text), longest)))
+    """Return the distinct phrases of a sentence of up to so many words, in order.
+
+    The decoder looks up the first factor of each word: ``haus`` of ``haus|NN``.
+    """
+    words = [word.partition(FACTOR_DELIMITER)[0] for word in split_words(text)]
+    return list(dict.fromkeys(_spans(words, longest)))
 
 
 def split_words(text: bytes) -> list[bytes]:

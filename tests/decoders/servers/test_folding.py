@@ -51,10 +51,10 @@ def config(tmp_path: Path) -> Path:
     return path
 
 
-def fold(config: Path, *flags: str) -> FoldedTables:
+def fold(config: Path, *flags: str, sentence: bytes = SENTENCE) -> FoldedTables:
     tables = SentenceTables.of(config, flags)
     assert tables is not None
-    return FoldedTables.fold(tables, flags, config.parent, [SENTENCE])
+    return FoldedTables.fold(tables, flags, config.parent, [sentence])
 
 
 def add_up(tables: FoldedTables, weights: dict[str, float], directory: Path) -> dict[str, float]:
@@ -173,6 +173,12 @@ def test_models_that_cannot_be_folded(config: Path, change: tuple[str, str], rea
     config.write_text(INI.replace(*change))
     with pytest.raises(CannotFoldError, match=reason):
         fold(config)
+
+
+def test_sentences_that_cannot_be_folded(config: Path) -> None:
+    """The decoder keeps the factors of unknown words, and sums would be among them."""
+    with pytest.raises(CannotFoldError, match=r"sentence 'neu\|ADJ' has several factors"):
+        fold(config, sentence=b"neu|ADJ")
 
 
 @pytest.mark.parametrize(

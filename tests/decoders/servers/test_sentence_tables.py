@@ -44,7 +44,13 @@ def test_the_entries_of_a_sentence(config: Path, tmp_path: Path) -> None:
     assert tables is not None
     file = tmp_path / "tables" / "PhraseDictionaryMemory0" / "grammar.0.gz"
     lines = TABLE.splitlines(keepends=True)
-    for text, rows in ((b"a b", (0, 1, 5, 2)), (b" b\tc  d\n", (3, 4)), (b"", ()), (b"d d", (4,))):
+    for text, rows in (
+        (b"a b", (0, 1, 5, 2)),
+        (b"a|N b|V|x", (0, 1, 5, 2)),
+        (b" b\tc  d\n", (3, 4)),
+        (b"", ()),
+        (b"d d", (4,)),
+    ):
         tables.write(text, tmp_path / "tables", tmp_path, {})
         assert file.read_bytes() == b"".join(lines[row].rstrip(b"\n") + b"\n" for row in rows)
     # Another process reads the table itself.
@@ -120,7 +126,8 @@ def test_configurations_that_cannot_be_rewritten(config: Path, change: tuple[str
 
 def test_flags_that_hide_phrases(config: Path) -> None:
     assert SentenceTables.of(config, ("-v", "0")) is not None
-    assert SentenceTables.of(config, ("-xml-input", "exclusive")) is None
+    for flags in (("-xi", "exclusive"), ("-input-factors", "0", "1"), ("-fd", "/")):
+        assert SentenceTables.of(config, flags) is None
 
 
 def test_the_cause(config: Path) -> None:
