@@ -51,7 +51,7 @@ class ExperimentKeys:
     keep_lists: Annotated[
         bool,
         Opt(
-            "Keep stores and n-best lists of finished runs",
+            "Keep stores, n-best lists and search graphs of finished runs",
             details="Otherwise they are removed when the test sets are translated. Weights, "
             "moses.ini, summary.json and translations are always kept.",
         ),

@@ -2,7 +2,7 @@
 
 Files in the directory of a run::
 
-    run.json          what it depends on; another definition is an error
+    run.json          settings and files that the results depend on; others are an error
     cost.json         CPU and wall time of the tuning so far, while it is not finished
     work/             the working directory of the tuning program
     tuned.json        written last when the tuning is finished
@@ -42,8 +42,8 @@ from mosesplug.tuning.workdir.workspace import Workspace
 _ONE_AT_A_TIME = threading.Lock()
 """CPU time is that of this process and its children, so a process finishes one run at a time."""
 
-_LISTS = re.compile(r".*(\.dat|\.out\.gz|\.pro\.data)|.*\.lmdb")
-"""Files and stores of a working directory that are large, and not part of the result."""
+_LISTS = re.compile(r".*(\.dat|\.out\.gz|\.pro\.data)|.*\.lmdb|hypergraph|shard\.\d+")
+"""Lists, graphs and stores of a working directory: large, and not part of the result."""
 
 _DECODING = re.compile(r"run\d+\.moses\.ini")
 """A file that ``mert-moses.pl`` writes for each decoding."""
@@ -51,7 +51,7 @@ _DECODING = re.compile(r"run\d+\.moses\.ini")
 
 @dataclass(frozen=True)
 class TuningRecord:
-    """What a finished tuning cost.
+    """The cost of a finished tuning, and the size of its result.
 
     Attributes:
         cpu, wall: seconds of the tuning and of all programs that it ran.
@@ -81,7 +81,7 @@ def is_translated(run: PlannedRun, test: SharedText) -> bool:
 
 
 def is_finished(run: PlannedRun) -> bool:
-    """Return whether nothing of a run is left to do."""
+    """Return whether a run is tuned and has translated all its test sets."""
     return read_record(run) is not None and all(is_translated(run, test) for test in run.tests)
 
 
@@ -127,7 +127,7 @@ def _list_differences(earlier: Any, now: Any, name: str = "") -> list[str]:
 
 
 def finish_run(run: PlannedRun, watch: Watcher = ignore_event) -> None:
-    """Do what is missing of a run. A call after a kill continues where it was.
+    """Do the steps of a run that are not finished. A call after a kill continues the run.
 
     Raises:
         DataError: the run was begun with another definition, or another process works on it.
@@ -259,9 +259,9 @@ def _translate(run: PlannedRun, test: SharedText, watch: Watcher) -> None:
 
 
 def _remove_lists(work: Path) -> None:
-    """Remove stores and n-best lists; settings, weights and summary stay."""
+    """Remove stores, n-best lists and search graphs; settings, weights and summary stay."""
     for path in list(work.iterdir()):
-        if _LISTS.fullmatch(path.name) or re.fullmatch(r"shard\.\d+", path.name):
+        if _LISTS.fullmatch(path.name):
             if path.is_dir():
                 shutil.rmtree(path)
             else:

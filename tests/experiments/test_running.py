@@ -117,14 +117,17 @@ def test_finished_steps_are_not_run_again(plan: Plan, monkeypatch: pytest.Monkey
     assert {path: path.stat().st_mtime_ns for path in run.directory.rglob("*.out")} != before
 
 
-def test_stores_and_lists_are_removed_unless_kept(plan: Plan) -> None:
+def test_stores_lists_and_graphs_are_removed_unless_kept(plan: Plan) -> None:
     for text, is_kept in ((HEAD, False), ("keep-lists = true\n" + HEAD, True)):
         made = plan(text + KBMIRA, directory=Path(f"kept-{is_kept}"))
         made.write_files()
         finish_run(made.runs[0])
+        # Search graphs, which this toy has not.
+        (made.runs[0].work / "hypergraph").mkdir()
+        finish_run(made.runs[0])
         names = {path.name for path in made.runs[0].work.iterdir()}
         assert {"moses.ini", "summary.json", "settings.toml"} <= names
-        assert ("nbests.lmdb" in names) is is_kept
+        assert ("nbests.lmdb" in names) is ("hypergraph" in names) is is_kept
         assert any(name.endswith(".out.gz") for name in names) is is_kept
 
 
