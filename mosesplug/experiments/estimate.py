@@ -1,4 +1,4 @@
-"""Say what an experiment will run, and estimate its time from what has run."""
+"""List the state of the runs of an experiment, and estimate the time of unfinished ones."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ def format_duration(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class RunForecast:
-    """What is left of a run.
+    """The state of a run, and the estimated time of its tuning.
 
     Attributes:
-        state: what of it is finished.
-        wall: estimated wall seconds of its tuning that are left; None if nothing like it has run.
-        based_on: which finished runs the estimate is from.
+        state: ``not begun``, ``in iteration N``, ``tuned`` or ``finished``.
+        wall: estimated wall seconds of the whole tuning, 0 if it is finished; None without a
+            finished run to estimate it from.
+        based_on: the finished runs that the estimate is the mean of, as ``other seeds``.
     """
 
     system: Text
@@ -42,30 +43,30 @@ class RunForecast:
     based_on: Annotated[str, Shown(label="estimated from", is_text=True)]
 
 
-def forecast_runs(runs: Sequence[PlannedRun]) -> list[RunForecast]:
-    """Return a forecast of each run.
+def forecast_runs(runs: Sequence[PlannedRun], planned: Sequence[PlannedRun]) -> list[RunForecast]:
+    """Return a forecast of each of ``runs``, from the finished ones of all ``planned`` runs.
 
     The time of an unfinished run is the mean of finished runs of the same row; else of those of
     the same system and feature set, per sentence; else of the same system; else of all.
     """
     walls = {
         id(run): record.wall
-        for run in runs
+        for run in planned
         if (record := read_record(run)) is not None and not run.is_untuned
     }
-    finished = [run for run in runs if id(run) in walls]
+    finished = [run for run in planned if id(run) in walls]
     return [_forecast(run, finished, walls) for run in runs]
 
 
 @dataclass(frozen=True)
 class ExperimentForecast:
-    """What is left of runs, of which ``jobs`` go on side by side."""
+    """The forecasts of runs, and the number of runs at the same time."""
 
     document: Sequence[RunForecast]
     jobs: int
 
     def blocks(self, _medium: Medium) -> list[Block]:
-        """Return what is left of each run, and the time of all."""
+        """Return the table of the runs, and the estimated time of all."""
         unknown = sum(run.wall is None for run in self.document)
         last = f"{count_noun(unknown, 'run')} without an estimate: nothing has run yet"
         if not unknown:

@@ -168,13 +168,17 @@ def test_a_table_of_nothing(plan: Plan, toy_directory: Path) -> None:
 
 def test_estimates_are_means_of_runs_that_are_alike(made: ExperimentPlan) -> None:
     """Of other seeds, else of other systems."""
-    found = {(one.system, one.seed): (one.state, one.wall) for one in forecast_runs(made.runs)}
-    assert found["base", 1] == ("finished", 0.0)
-    assert found["new", 2] == ("not begun", pytest.approx(20.0))
-    assert found["late", 1] == ("not begun", pytest.approx((50.0 + 60.0 + 20.0) / 3))
+    forecasts = forecast_runs(made.runs, made.runs)
+    states = {(one.system, one.seed): (one.state, one.wall) for one in forecasts}
+    assert states["base", 1] == ("finished", 0.0)
+    assert states["new", 2] == ("not begun", pytest.approx(20.0))
+    assert states["late", 1] == ("not begun", pytest.approx((50.0 + 60.0 + 20.0) / 3))
     # 20 and twice 130 / 3 seconds are 107, in two jobs 53.
-    text = render(ExperimentForecast(forecast_runs(made.runs), 2))
+    text = render(ExperimentForecast(forecasts, 2))
     assert text.endswith("\n\nestimated time to go: 53 s with --jobs 2\n")
+    # Runs that are not among the chosen ones count, too.
+    late = [run for run in made.runs if run.row.system == "late"]
+    assert [one.based_on for one in forecast_runs(late, made.runs)] == ["other systems"] * 2
 
 
 @pytest.mark.parametrize(

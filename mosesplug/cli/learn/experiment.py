@@ -29,7 +29,7 @@ def experiment(options: ExperimentCommand) -> None:
     plan = plan_experiment(read_experiment(options.file, paths=paths, directory=options.directory))
     only = [name.strip() for name in (options.systems or "").split(",") if name.strip()]
     if options.dry_run:
-        runs = forecast_runs(choose_runs(plan, only, options.seeds))
+        runs = forecast_runs(choose_runs(plan, only, options.seeds), plan.runs)
         print_record(ExperimentForecast(runs, options.jobs))
         return
     failures: list[FailedRun] = []
