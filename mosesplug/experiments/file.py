@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from formats.errors import FormatError
 from mosesplug.errors import MosesplugError, OptionName, UsageError, suggest
@@ -33,7 +33,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 """Names of tables are names of directories, too."""
 
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
-_PLACE = re.compile(r"\{([A-Za-z][A-Za-z0-9_-]*)\}")
+PLACEHOLDER = re.compile(r"\{([A-Za-z][A-Za-z0-9_-]*)\}")
+"""A name in braces, which a value replaces."""
 
 _TABLES = ("paths", "settings", "features", "tuning", "tests", "systems")
 
@@ -56,39 +57,16 @@ _SET_BY_THE_EXPERIMENT = {
 
 
 @dataclass(frozen=True)
-class FeatureSet:
-    """A configuration of the decoder, with settings of ``tune`` that belong to it."""
+class NamedTable(Generic[Keys]):
+    """A table ``[KIND.NAME]`` of the file.
+
+    Attributes:
+        keys: its declared keys.
+        values: its settings of ``tune`` by name, which replace those of ``[settings]``.
+    """
 
     name: str
-    keys: FeatureKeys
-    values: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class TuningText:
-    """A tuning set, with settings of ``tune`` that belong to it."""
-
-    name: str
-    keys: TextKeys
-    values: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class TestText:
-    """A test set."""
-
-    name: str
-    keys: TextKeys
-
-    __test__ = False  # it is no test of pytest
-
-
-@dataclass(frozen=True)
-class TunedSystem:
-    """A way to tune: settings of ``tune``, or another program."""
-
-    name: str
-    keys: SystemKeys
+    keys: Keys
     values: Mapping[str, Any]
 
 
@@ -108,10 +86,10 @@ class Experiment:
     keys: ExperimentKeys
     paths: Mapping[str, str]
     values: Mapping[str, Any]
-    features: Mapping[str, FeatureSet]
-    tuning: Mapping[str, TuningText]
-    tests: Mapping[str, TestText]
-    systems: Mapping[str, TunedSystem]
+    features: Mapping[str, NamedTable[FeatureKeys]]
+    tuning: Mapping[str, NamedTable[TextKeys]]
+    tests: Mapping[str, NamedTable[TextKeys]]
+    systems: Mapping[str, NamedTable[SystemKeys]]
 
     def error(self, place: str, problem: object) -> UsageError:
         """Return the error about a place in the file; options are spelled as keys."""
@@ -153,10 +131,6 @@ def read_experiment(
             raise UsageError(f"{path}: {key}: unknown key{suggest(key, known) or _list(known)}")
     top = {key: value for key, value in document.items() if key in own}
     keys, _ = reader.read_keys(ExperimentKeys, top, "", takes_settings=False)
-    tables = {
-        name: reader.list_tables(name, document.get(name, {}))
-        for name in ("features", "tuning", "tests", "systems")
-    }
     _, values = reader.read_keys(_NoKeys, document.get("settings", {}), "[settings]")
     experiment = Experiment(
         path,
@@ -164,24 +138,10 @@ def read_experiment(
         keys,
         names,
         values,
-        {
-            name: FeatureSet(name, *reader.read_keys(FeatureKeys, table, f"[features.{name}]"))
-            for name, table in tables["features"].items()
-        },
-        {
-            name: TuningText(name, *reader.read_keys(TextKeys, table, f"[tuning.{name}]"))
-            for name, table in tables["tuning"].items()
-        },
-        {
-            name: TestText(
-                name, reader.read_keys(TextKeys, table, f"[tests.{name}]", takes_settings=False)[0]
-            )
-            for name, table in tables["tests"].items()
-        },
-        {
-            name: TunedSystem(name, *reader.read_keys(SystemKeys, table, f"[systems.{name}]"))
-            for name, table in tables["systems"].items()
-        },
+        reader.read_tables("features", FeatureKeys, document),
+        reader.read_tables("tuning", TextKeys, document),
+        reader.read_tables("tests", TextKeys, document, takes_settings=False),
+        reader.read_tables("systems", SystemKeys, document),
     )
     _check_names(experiment)
     return experiment
@@ -270,30 +230,43 @@ class _Reader:
                 f"{suggest(match[1], self._paths) or _list(self._paths) or '. Add it there'}",
             )
 
-        return _PLACE.sub(value, text)
+        return PLACEHOLDER.sub(value, text)
 
-    def list_tables(self, name: str, tables: Any) -> Mapping[str, Mapping[str, Any]]:
-        """Return the tables ``[name.*]``, of which there must be one."""
+    def read_tables(
+        self,
+        kind: str,
+        cls: type[Keys],
+        document: Mapping[str, Any],
+        *,
+        takes_settings: bool = True,
+    ) -> Mapping[str, NamedTable[Keys]]:
+        """Return the tables ``[kind.NAME]``, of which there must be one or more."""
+        tables = document.get(kind, {})
         if not isinstance(tables, Mapping) or not tables:
-            raise self._error(f"[{name}.NAME]", "there is no such table: add one or more")
+            raise self._error(f"[{kind}.NAME]", "there is no such table: add one or more")
         lower: dict[str, str] = {}
-        for own, table in tables.items():
-            place = f"[{name}.{own}]"
+        named: dict[str, NamedTable[Keys]] = {}
+        for name, table in tables.items():
+            place = f"[{kind}.{name}]"
             if not isinstance(table, Mapping):
-                raise self._error(f"[{name}] {own}", f"expected a table: write [{name}.NAME] above")
-            if not _NAME.fullmatch(own):
+                raise self._error(
+                    f"[{kind}] {name}", f"expected a table: write [{kind}.NAME] above"
+                )
+            if not _NAME.fullmatch(name):
                 raise self._error(
                     place,
                     "the name is that of a directory, too: use letters, digits, and any of _.+-",
                 )
-            if own.lower() in lower:
+            if name.lower() in lower:
                 raise self._error(
                     place,
-                    f"{lower[own.lower()]} and {own} would write into one directory where file"
+                    f"{lower[name.lower()]} and {name} would write into one directory where file"
                     " names ignore case: rename one",
                 )
-            lower[own.lower()] = own
-        return tables
+            lower[name.lower()] = name
+            keys, values = self.read_keys(cls, table, place, takes_settings=takes_settings)
+            named[name] = NamedTable(name, keys, values)
+        return named
 
     def read_keys(
         self, cls: type[Keys], table: Any, place: str, *, takes_settings: bool = True
@@ -332,8 +305,7 @@ class _Reader:
         except UsageError as error:
             error.spell(lambda option: f"{place} {option.name} {option.value}".strip())
             raise UsageError(f"{self._path}: {error}") from error
-        made = make_settings(cls, keys, convert=_take)
-        return made, settings
+        return make_settings(cls, keys, convert=_convert), settings
 
     def _replace_all(self, value: Any, place: str, *, leaves_unknown: bool) -> Any:
         if isinstance(value, str):
@@ -348,14 +320,14 @@ class _Reader:
         return value
 
     def _check(self, option: Opt, value: Any, place: str) -> Any:
-        """Return the value of a key; texts may be one text."""
+        """Return the checked value of a key; a list of texts may be given as one text."""
         if option.name == "seeds":
             return self._seeds(value, place)
         if option.kind == "texts" and isinstance(value, str) and option.path:
             value = [value]
         try:
             value = check_type(option, value, place)
-            # Settings of tune stay texts, which the definition of a run has as JSON.
+            # Settings of tune stay texts: run.json records them.
             if option.exists == "file":
                 return str(require_file(value, option.help.lower()))
             if option.exists == "references":
@@ -385,8 +357,8 @@ _COMMANDS = ("decode-command", "heldout-decoder")
 """Settings with placeholders of their own."""
 
 
-def _take(option: Opt, value: Any) -> Any:
-    """Return the value of a key as its field holds it."""
+def _convert(option: Opt, value: Any) -> Any:
+    """Return the value of a key in the type of its field."""
     if option.kind == "path":
         return Path(value)
     return tuple(value) if option.kind == "texts" else value

@@ -19,7 +19,8 @@ from formats.moses.ini import find_missing_models, read_moses_ini, with_absolute
 from formats.text import read_bytes, write_atomic
 from mosesplug.decoders.description import DecodedGraphs, OutsideDecoder
 from mosesplug.errors import DataError, UsageError, suggest
-from mosesplug.experiments.file import Experiment, FeatureSet, TunedSystem
+from mosesplug.experiments.file import PLACEHOLDER, Experiment, NamedTable
+from mosesplug.experiments.keys import FeatureKeys, SystemKeys
 from mosesplug.experiments.texts import SharedText, plan_text
 from mosesplug.metrics.registry import metric
 from mosesplug.options import list_options
@@ -28,10 +29,8 @@ from mosesplug.settings.configuration import Configuration, RunPlan
 from mosesplug.settings.defaults import fill_defaults
 from mosesplug.tuning.setup import check_run
 
-_PLACE = re.compile(r"\{([A-Za-z][A-Za-z0-9_-]*)\}")
-
-_RUN_PLACES = ("input", "refs", "config", "seed", "directory")
-"""Words in braces that a command may have beside settings of ``tune``."""
+_RUN_PLACEHOLDERS = ("input", "refs", "config", "seed", "directory")
+"""Placeholders of a command beside settings of ``tune``."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +49,14 @@ class Row:
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One seed of a row: everything that a worker must know of it.
+    """One seed of a row, with everything that a worker needs to finish it.
 
     Attributes:
         directory: of its files; the working directory is ``work`` in it.
         values: the settings of ``tune``, all of them.
-        command: the words of another tuning program, or none.
-        result: the resulting weights of that program; None for ``tune``.
-        is_untuned: whether the weights of the feature set are the result.
+        command: the command line of another tuning program; empty for ``tune``.
+        result: the file of weights that this program writes; None for ``tune``.
+        is_untuned: whether the test sets are translated with the weights of the feature set.
         n_sentences: the size of the tuning set.
         inputs: digests of the files that the run depends on, by what they are.
     """
@@ -86,7 +85,7 @@ class PlannedRun:
 
     @property
     def definition(self) -> dict[str, Any]:
-        """What its results depend on, as JSON has it."""
+        """The settings and files that its results depend on, as ``run.json`` records them."""
         settings = {
             name: value for name, value in self.values.items() if name not in _WITHOUT_EFFECT
         }
@@ -207,7 +206,7 @@ class _SharedConfig:
         return hashlib.sha256(self.data).hexdigest()[:16]
 
 
-def _plan_config(experiment: Experiment, features: FeatureSet) -> _SharedConfig:
+def _plan_config(experiment: Experiment, features: NamedTable[FeatureKeys]) -> _SharedConfig:
     """Return a configuration whose model files have absolute names."""
     place, config = f"[features.{features.name}] config", features.keys.config
     data = read_bytes(config)
@@ -278,7 +277,7 @@ def _digest_files(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _fill_command(
-    experiment: Experiment, system: TunedSystem, values: Mapping[str, Any]
+    experiment: Experiment, system: NamedTable[SystemKeys], values: Mapping[str, Any]
 ) -> tuple[str, ...]:
     """Return the words of a command with each word in braces replaced."""
     place = f"[systems.{system.name}] command"
@@ -300,14 +299,14 @@ def _fill_command(
             raise experiment.error(
                 place, f"{match[0]} has no value: give {name} in [settings] or here"
             )
-        similar = suggest(name, [*_RUN_PLACES, *known])
+        similar = suggest(name, [*_RUN_PLACEHOLDERS, *known])
         raise experiment.error(
             place,
-            f"unknown {match[0]}{similar}. Known are {', '.join(_RUN_PLACES)} in braces, settings"
-            " of tune, and names in [paths]",
+            f"unknown {match[0]}{similar}. Known are {', '.join(_RUN_PLACEHOLDERS)} in braces,"
+            " settings of tune, and names in [paths]",
         )
 
-    return tuple(_PLACE.sub(value, word) for word in words)
+    return tuple(PLACEHOLDER.sub(value, word) for word in words)
 
 
 def _check_shared_directories(experiment: Experiment, runs: Sequence[PlannedRun]) -> None:
@@ -353,9 +352,11 @@ def _find_baselines(experiment: Experiment, rows: Sequence[Row]) -> dict[Row, Ro
         )
     ]
     if len(names) > 3 or not candidates:
+        own = [row.label for row in rows if row.system == names[0]]
         raise experiment.error(
             "baseline",
-            f"{text} is none of the rows. Write SYSTEM, SYSTEM/FEATURES or SYSTEM/FEATURES/TUNING",
+            f"the table has no row {text}. Write SYSTEM, SYSTEM/FEATURES or SYSTEM/FEATURES/TUNING:"
+            f" the rows of {names[0]} are {', '.join(own)}",
         )
     return {row: _find_baseline(experiment, row, candidates) for row in rows}
 
