@@ -20,6 +20,7 @@ from mosesplug.learning.data import read_data, read_held_out_lists
 from mosesplug.learning.domains import DomainScore, LearnFunction, score_domains
 from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData, LearningData
 from mosesplug.learning.length_exponent import learn_exponent
+from mosesplug.learning.lists.stored import read_run_source
 from mosesplug.metrics import Metric
 from mosesplug.metrics.protocol import score_sentences
 from mosesplug.optimizers import Optimizer, Problem, Progress, Solution, corpus_score
@@ -152,7 +153,7 @@ def optimize(
         given: data in the place of those that settings name.
     """
     began = time.perf_counter()
-    optimizer.require_source(is_known=settings.lists.source is not None or given.source is not None)
+    given = _add_run_source(settings, optimizer, given)
     data = read_data(settings, progress, given)
     held_out = read_held_out_lists(settings, data, progress, given)
     loaded, cpu = time.perf_counter(), time.process_time()
@@ -197,12 +198,28 @@ def validate(
         The data, and the scores of the folds.
     """
     optimizer = bind_optimizer(settings)
-    optimizer.require_source(is_known=settings.lists.source is not None or given.source is not None)
+    given = _add_run_source(settings, optimizer, given)
     data = read_data(settings, progress, given)
     learn = _make_learner_of(data, optimizer, settings)
     if settings.runs:
         learn = _select_from_runs(learn, settings.runs, settings.select)
     return data, cross_validate(data, learn, folds, settings.seed, progress)
+
+
+def _add_run_source(
+    settings: LearningSettings, optimizer: Optimizer, given: GivenData
+) -> GivenData:
+    """Return the data with the source lengths of the run, if an algorithm needs and lacks them.
+
+    Raises:
+        UsageError: they are needed and not known.
+    """
+    is_known = settings.lists.source is not None or given.source is not None
+    if is_known or not optimizer.needs_source:
+        return given
+    lengths = None if settings.store is None else read_run_source(settings.store)
+    optimizer.require_source(is_known=lengths is not None)
+    return replace(given, source=lengths)
 
 
 def _make_learner_of(

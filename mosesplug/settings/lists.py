@@ -144,7 +144,7 @@ class ListSettings:
             "Data",
             exists="path",
             details="A line of text for each sentence, as the decoder got it. --templates and "
-            "--option cost_unit=source need it.",
+            "--option cost_unit=source need it; with --from, costs use the input of the run.",
         ),
     ] = None
     add_feature: Annotated[

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.errors import DataError, UsageError
+from mosesplug.errors import DataError, StoreMismatch, UsageError
 from mosesplug.learning.inputs import GivenData, LearningData, make_list_data
 from mosesplug.learning.lists.merging import (
     NO_REFERENCES,
@@ -43,10 +43,14 @@ from mosesplug.optimizers import Progress
 from mosesplug.sentence_ids import arrange_lines
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.scores import ScoreSource
+from mosesplug.settings.source import read_source_lengths
 from mosesplug.settings.spellings import spell_range
+from mosesplug.settings.toml import read_settings
 from mosesplug.store import NBestStore
+from mosesplug.store.fingerprints import fingerprint_files
 from mosesplug.tuning.workdir.records import read_start
 from mosesplug.tuning.workdir.stores import open_run_store
+from mosesplug.tuning.workdir.workspace import Workspace
 from mosesplug.tuning_set import TuningSet
 
 
@@ -75,6 +79,36 @@ def select_iterations(text: str | None, count: int) -> list[int]:
     if not 1 <= first <= last <= count:
         raise UsageError(f"{{--iterations}} {text}: the store has iterations 1 to {count}")
     return list(range(first, last + 1))
+
+
+def read_run_source(store: Path) -> NDArray[np.int64] | None:
+    """Return the words of each source sentence of a run, int64 ``[n_sentences]``.
+
+    None if its working directory has no settings, or its input is not text.
+
+    Args:
+        store: the store of the run, or its working directory.
+
+    Raises:
+        UsageError: the input of the run is missing, or another file than the run decoded.
+        StoreError: there is no store, or it cannot be read.
+    """
+    with open_run_store(store) as (path, opened):
+        file = Workspace(path.parent, 0).settings
+        values = read_settings(file) if file.is_file() else {}
+        if "input" not in values or values.get("input-type"):
+            return None
+        source = Path(values["input"])
+        remedy = "Give the source sentences of the run: {--source} FILE"
+        if not source.is_file():
+            raise UsageError(f"{file}: the input of the run, {source}, is missing. {remedy}")
+        try:
+            opened.require({"input": fingerprint_files([source])})
+        except StoreMismatch:
+            raise UsageError(
+                f"{file}: the input of the run, {source}, has changed since. {remedy}"
+            ) from None
+    return read_source_lengths(source)
 
 
 def read_store(
