@@ -118,8 +118,6 @@ def _open_graphs(options: _Options) -> tuple[Iterator[WeightedGraph], bool]:
     if runs:
         if len(places) > 1:
             raise UsageError(f"{runs[0]} is a run: give it alone")
-        if sparse is not None and weights is None:
-            raise UsageError("--sparse-weights requires --weights for the graphs of a run")
         file = read_weights_of(weights, sparse)
         own = None if file is None else read_graph_weights(file, [])
         return read_stored_graphs(runs[0], own), True

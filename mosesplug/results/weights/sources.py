@@ -150,9 +150,12 @@ def read_weights_of(name: str | None, sparse: StrPath | None = None) -> WeightFi
         sparse: a file of sparse weights, which replace the others.
 
     Raises:
-        UsageError, FormatError, StoreError, DataError: as for ``resolve_weights``.
+        UsageError: sparse weights without a name; or as for ``resolve_weights``.
+        FormatError, StoreError, DataError: as for ``resolve_weights``.
     """
     if name is None:
+        if sparse is not None:
+            raise UsageError("{--sparse-weights} requires {--weights}: give both")
         return None
     paths = find_weight_files(name)
     if not paths or (paths[0].exists() and not paths[0].is_dir()):

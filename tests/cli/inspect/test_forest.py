@@ -216,3 +216,13 @@ def test_recorded_lists(multi30k: Path, tmp_path: Path) -> None:
     # Of equal scores any derivation may be listed; mostly it is the same.
     first = read_lines(forest / "first60.best100.gz")[0].split(b" ||| ")
     assert read_lines(path)[0].split(b" ||| ")[1:] == first[1:]
+
+
+@pytest.mark.parametrize("command", ["nbest", "oracle", "info"])
+def test_sparse_weights_require_others(
+    graphs: Path, refs: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (graphs / "weights").unlink()
+    words = ("--refs", refs) if command == "oracle" else ()
+    assert run(command, graphs, "--sparse-weights", refs, *words) == 2
+    assert "--sparse-weights requires --weights" in capsys.readouterr().err
