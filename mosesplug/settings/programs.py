@@ -109,7 +109,7 @@ class HelperScripts:
             place = given or (f"{self.root}/{script}" if self.root else script)
             raise UsageError(
                 f"{option} requires {place}, which is not an executable file. Give Moses' scripts"
-                " directory by {--rootdir}."
+                " directory by {--moses-scripts}."
             )
         return program
 

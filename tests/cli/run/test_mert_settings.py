@@ -225,7 +225,7 @@ def test_loop_options(system: Path) -> None:
         (["--transform-decoded-file=none"], "not a file"),
         (["--filter-phrase-table"], "filter-model-given-input.pl"),
         (["--filtercmd=none"], "--filtercmd=none"),
-        (["--multi-moses"], "--rootdir"),
+        (["--multi-moses"], "--moses-scripts"),
         (["--jobs=2"], "moses-parallel.pl"),
         (["--cache-model=/tmp/x"], "cache-model.perl"),
     ],
