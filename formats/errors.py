@@ -31,7 +31,7 @@ class OptionName:
 
 
 Spelling = Callable[[OptionName], str]
-"""How a program or a call writes an option."""
+"""Returns the text of an option: ``--folds 5`` for a command line, ``folds=5`` for Python."""
 
 
 def spell_option(option: OptionName) -> str:
@@ -44,7 +44,8 @@ class Message(str):
 
     Args:
         template: the text, where ``{--folds}`` and ``{--select median}`` name options; all other
-            braces stand for themselves. A value with braces is in double quotes. A message stays
+            braces stand for themselves. A value with braces is in double quotes. Pieces of files
+            are put in by ``quote``, so that none of them is taken for an option. A message stays
             as it is, unless another spelling is given.
         spelling: how options are written; by default as at the command line.
     """
@@ -95,19 +96,24 @@ class FormatError(ValueError):
     @property
     def template(self) -> str:
         """The text with options as fields, for the message of another error."""
-        return self._join(self.message.template, self.remedy and self.remedy.template)
+        remedy = self.remedy and self.remedy.template
+        return self._join(_escape_fields(self.path or ""), self.message.template, remedy)
 
     def __str__(self) -> str:
-        return self._join(self.message, self.remedy)
+        return self._join(self.path or "", self.message, self.remedy)
 
-    def _join(self, message: str, remedy: str | None) -> str:
-        place = self.path or ""
+    def _join(self, place: str, message: str, remedy: str | None) -> str:
         if self.line is not None:
             place += f":{self.line}" if place else f"line {self.line}"
         if len(message) > _LONGEST_MESSAGE:  # a name in it may be as long as the file
             message = f"{message[:_LONGEST_MESSAGE]}..."
         text = f"{place}: {message}" if place else message
         return _UNSEEN.sub(_escape, f"{text}. {remedy}" if remedy else text)
+
+
+def _escape_fields(text: str) -> str:
+    """Escape a hyphen of whatever would name an option in a ``Message``."""
+    return text.replace("{--", r"{\x2d-")
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -118,7 +124,8 @@ def _escape(match: re.Match[str]) -> str:
 def quote(text: bytes | str) -> str:
     """Quote a piece of a file for a message, cut to a readable length.
 
-    Characters that cannot be printed are escaped.
+    Characters that cannot be printed are escaped, and so is what a ``Message`` would
+    take for an option.
     """
     part = text[: 4 * LONGEST_QUOTE]
     if isinstance(part, str):
@@ -127,4 +134,5 @@ def quote(text: bytes | str) -> str:
         c if c.isprintable() else c.encode("unicode_escape").decode()
         for c in part.decode("utf-8", "backslashreplace")
     )
-    return f"'{seen[:LONGEST_QUOTE]}...'" if len(seen) > LONGEST_QUOTE else f"'{seen}'"
+    seen = f"{seen[:LONGEST_QUOTE]}..." if len(seen) > LONGEST_QUOTE else seen
+    return f"'{_escape_fields(seen)}'"

@@ -36,7 +36,7 @@ def test_a_message_spells_options_anew() -> None:
 def test_an_error_spells_options_anew() -> None:
     error = FormatError("see {--names}", path="{--a}", line=3, remedy="Give {--columns}")
     assert str(error) == "{--a}:3: see --names. Give --columns"
-    assert error.template == "{--a}:3: see {--names}. Give {--columns}"
+    assert Message(error.template) == r"{\x2d-a}:3: see --names. Give --columns"
     error.spell(spell_loudly)
     assert str(error) == "{--a}:3: see NAMES(). Give COLUMNS()"
 
@@ -62,6 +62,7 @@ def test_a_name_as_long_as_a_file_does_not_fill_the_screen() -> None:
         ("f\udcfcr", r"'f\xfcr'"),
         (b"\x00\xff\t", r"'\x00\xff\t'"),
         ("\ufeffLM\u00a0", r"'\ufeffLM\xa0'"),
+        ("a {--folds 5} b", r"'a {\x2d-folds 5} b'"),
         (b"x" * 40, f"'{'x' * 40}'"),
         (b"x" * 10**6, f"'{'x' * 40}...'"),
     ],
