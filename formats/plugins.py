@@ -43,7 +43,7 @@ class PluginEntry:
 
     @property
     def is_bundled(self) -> bool:
-        """Whether mosesplug itself registers the object. No other package has that name."""
+        """Whether mosesplug registers the object, and no package that a user has added."""
         return self.package.partition(" ")[0] == "mosesplug"
 
     def load(self, kind: type[T]) -> T:

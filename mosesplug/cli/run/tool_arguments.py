@@ -40,7 +40,7 @@ class ToolArguments:
 
 @dataclass(frozen=True)
 class _Tool:
-    """How the arguments of a program become settings.
+    """A program of Moses, and the settings that its options stand for.
 
     Attributes:
         shared: fields of ``ToolArguments`` by options of the program.
