@@ -23,7 +23,7 @@ OUTSIDE = np.float32(0.05)
 
 
 @dataclass(frozen=True)
-class Interval:
+class ScoreInterval:
     """Mean and 95 % interval of the scores of random samples."""
 
     mean: float
@@ -83,7 +83,7 @@ def corpus_score(metric: Metric, statistics: NDArray[np.int32]) -> float:
 
 def bootstrap(
     metric: Metric, statistics: NDArray[np.int32], samples: int, random: CRand
-) -> Interval:
+) -> ScoreInterval:
     """Score sentences drawn with replacement.
 
     See Koehn (2004), "Statistical significance tests". Draws and bounds are those of Moses'
@@ -100,7 +100,7 @@ def bootstrap(
     scores = np.sort(metric.score(totals))
     half = OUTSIDE / np.float32(2)
     low, high = (int(np.float32(samples) * share) for share in (half, np.float32(1) - half))
-    return Interval(float(scores.mean()), float(scores[low]), float(scores[high]))
+    return ScoreInterval(float(scores.mean()), float(scores[low]), float(scores[high]))
 
 
 def sentence_bleu(statistics: NDArray[np.int32]) -> NDArray[np.float32]:

@@ -123,15 +123,15 @@ class ChangedSentence:
 
 
 @dataclass(frozen=True)
-class LinePoint:
-    """A point of a line, as a position on its axis, with its score."""
+class AxisPoint:
+    """A position on the axis, with its score."""
 
     at: float
     score: float
 
 
 @dataclass(frozen=True)
-class LineInterval:
+class AxisInterval:
     """An interval of positions on the axis, with its score."""
 
     JSON_KEYS: ClassVar = "from=low to=high score"
@@ -142,8 +142,8 @@ class LineInterval:
 
 
 @dataclass(frozen=True)
-class LineMove:
-    """What changes between the start and a position on the axis."""
+class ChangedSentences:
+    """The sentences whose 1-best changes between the start and a position on the axis."""
 
     at: float
     sentences: tuple[ChangedSentence, ...]
@@ -173,12 +173,12 @@ class LineReport:
     axis: str
     metric: str
     signature: str
-    start: LinePoint
-    best: LineInterval
+    start: AxisPoint
+    best: AxisInterval
     thresholds: tuple[float, ...]
     scores: tuple[float, ...]
-    moved: LineMove
-    sampled: tuple[LineInterval, ...]
+    moved: ChangedSentences
+    sampled: tuple[AxisInterval, ...]
     n_examples: int
 
     def blocks(self, _medium: Medium) -> Iterator[Block]:
@@ -237,12 +237,12 @@ def report_line(
         line.axis,
         run.metric_name,
         run.signature,
-        LinePoint(shift, line.start),
-        LineInterval(start + shift, end + shift, best),
+        AxisPoint(shift, line.start),
+        AxisInterval(start + shift, end + shift, best),
         tuple(surface.ends[1:-1].tolist()),
         tuple(surface.scores.tolist()),
-        LineMove(target + shift, tuple(find_changed_sentences(run, merged, line, target))),
-        tuple(LineInterval(*part) for part in line.sample(first, last, _ROWS)),
+        ChangedSentences(target + shift, tuple(find_changed_sentences(run, merged, line, target))),
+        tuple(AxisInterval(*part) for part in line.sample(first, last, _ROWS)),
         n_examples,
     )
     return report, surface
