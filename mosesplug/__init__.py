@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from mosesplug.api.fit import Fit
     from mosesplug.api.installation import Plugin, list_plugins
     from mosesplug.api.keywords import ListKeywords
+    from mosesplug.api.lists.nbest import NBest, read_nbest, write_nbest
+    from mosesplug.api.lists.statistics import StatisticsMetric
     from mosesplug.api.mbr import mbr
-    from mosesplug.api.nbest import NBest, read_nbest, write_nbest
     from mosesplug.api.optimize import HeldOut, algorithms, cross_validate, optimize
     from mosesplug.api.reranking import rerank
     from mosesplug.api.run import Run, open_run, report
     from mosesplug.api.scoring import compare, score
-    from mosesplug.api.statistics import StatisticsMetric
-    from mosesplug.api.table import Table
+    from mosesplug.api.tables.table import Table
     from mosesplug.api.tune import tune
     from mosesplug.api.tuner import Request, Tuner
     from mosesplug.api.weights import WeightTable
@@ -91,14 +91,14 @@ _MODULES = {
     "mosesplug.api.installation": "Plugin list_plugins",
     "mosesplug.extras.warm_up": "WarmUpReport warm_up",
     "mosesplug.api.keywords": "ListKeywords",
-    "mosesplug.api.nbest": "NBest read_nbest write_nbest",
+    "mosesplug.api.lists.nbest": "NBest read_nbest write_nbest",
     "mosesplug.api.optimize": "HeldOut algorithms cross_validate optimize",
     "mosesplug.api.mbr": "mbr",
     "mosesplug.api.reranking": "rerank",
     "mosesplug.api.run": "Run open_run report",
     "mosesplug.api.scoring": "compare score",
-    "mosesplug.api.statistics": "StatisticsMetric",
-    "mosesplug.api.table": "Table",
+    "mosesplug.api.lists.statistics": "StatisticsMetric",
+    "mosesplug.api.tables.table": "Table",
     "mosesplug.api.tune": "tune",
     "mosesplug.api.tuner": "Request Tuner",
     "mosesplug.api.weights": "WeightTable",

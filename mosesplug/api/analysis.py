@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from formats.text import write_atomic
-from mosesplug.api.arrays import encode_texts, load_references, name_references
-from mosesplug.api.keywords import LEARNING, check_integer
+from mosesplug.api.keywords import LEARNING
+from mosesplug.api.lists.arrays import encode_texts, load_references, name_references
+from mosesplug.api.numbers import check_integer
 from mosesplug.api.progress import Progress, open_progress
 from mosesplug.api.scoring import list_metrics, load_systems
-from mosesplug.api.table import Table, tabulate_records
+from mosesplug.api.tables.records import tabulate_records
+from mosesplug.api.tables.table import Table
 from mosesplug.errors import UsageError
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.metrics import Metric

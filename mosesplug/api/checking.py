@@ -9,11 +9,12 @@ from typing import Any
 
 from formats.references import read_references
 from formats.text import StrPath, read_lines
-from mosesplug.api.arrays import encode_texts, load_references
 from mosesplug.api.keywords import LEARNING
-from mosesplug.api.learning_lists import take_lists
-from mosesplug.api.list_sources import ListSource, convert_lists
-from mosesplug.api.table import Table, Tabular, tabulate_records
+from mosesplug.api.lists.arrays import encode_texts, load_references
+from mosesplug.api.lists.learning import take_lists
+from mosesplug.api.lists.sources import ListSource, convert_lists
+from mosesplug.api.tables.records import Tabular, tabulate_records
+from mosesplug.api.tables.table import Table
 from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from formats.moses.ini import MosesIni
 from formats.text import write_atomic
-from mosesplug.api.arrays import FeatureArrays, convert_features, number_sentences
-from mosesplug.api.gains import Gains, ValidationTable
 from mosesplug.api.keywords import LEARNING
-from mosesplug.api.nbest import NBest
-from mosesplug.api.table import Table, tabulate_records
+from mosesplug.api.lists.arrays import FeatureArrays, convert_features, number_sentences
+from mosesplug.api.lists.nbest import NBest
+from mosesplug.api.tables.gains import Gains, ValidationTable
+from mosesplug.api.tables.records import tabulate_records
+from mosesplug.api.tables.table import Table
 from mosesplug.api.weights import WeightTable, find_format
 from mosesplug.errors import UsageError, count_noun
 from mosesplug.escapes import mark_invalid_utf8
@@ -39,7 +40,7 @@ from mosesplug.tuning_set import linear_scores
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from mosesplug.api.list_sources import ListSource
+    from mosesplug.api.lists.sources import ListSource
     from mosesplug.api.reranking import RerankedLists
     from mosesplug.learning.optimize import SeedResult
 
@@ -297,7 +298,7 @@ class Fit:
         Features that were derived for learning are derived for these lists, too, unless they have
         them. ``add_features`` has the values of those that were added.
         """
-        from mosesplug.api.list_sources import convert_lists
+        from mosesplug.api.lists.sources import convert_lists
         from mosesplug.api.reranking import rerank
 
         lists = convert_lists(lists)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import operator
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import numpy as np
 
 from formats.errors import FormatError
 from formats.text import StrPath
-from mosesplug.api.arrays import check_column
+from mosesplug.api.numbers import check_column
 from mosesplug.errors import DataError, MosesplugError, OptionName, UsageError, suggest
 from mosesplug.options import Opt, list_options, list_spellings
 from mosesplug.settings.configuration import RunPlan
@@ -269,25 +268,6 @@ def check_lengths(features: Mapping[str, Any] | None, hypotheses: int) -> None:
 
 def _are_paths(values: Any) -> bool:
     return isinstance(values, Sequence) and all(isinstance(v, str | PathLike) for v in values)
-
-
-def check_integer(value: Any, argument: str, least: int) -> int:
-    """Return the integer of an argument."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = least - 1
-    if number < least:
-        raise UsageError(f"{argument} is {value!r}: give an integer of at least {least}")
-    return number
-
-
-def check_number(value: Any, argument: str, least: float) -> float:
-    """Return the number of an argument."""
-    number = float(value) if isinstance(value, Real) else float("nan")
-    if not number >= least:
-        raise UsageError(f"{argument} is {value!r}: give a number of at least {least:g}")
-    return number
 
 
 def _check_value(option: Opt, value: Any, keyword: str) -> Any:

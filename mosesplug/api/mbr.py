@@ -13,14 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.nbest.block import NBestList, concatenate
-from mosesplug.api.arrays import convert_numbers
-from mosesplug.api.keywords import (
-    LEARNING,
-    ListKeywords,
-    check_number,
-)
-from mosesplug.api.list_sources import ListSource
-from mosesplug.api.nbest import NBest
+from mosesplug.api.keywords import LEARNING, ListKeywords
+from mosesplug.api.lists.nbest import NBest
+from mosesplug.api.lists.sources import ListSource
+from mosesplug.api.numbers import check_number, convert_numbers
 from mosesplug.api.progress import Progress, open_progress
 from mosesplug.api.reranking import RerankedLists, find_lengths, load_weights, open_lists
 from mosesplug.api.weights import (

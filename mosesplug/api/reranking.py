@@ -16,17 +16,13 @@ from formats.nbest.block import NBestList, concatenate
 from formats.nbest.list_format import SentenceIds
 from formats.text import StrPath
 from formats.weights.any_format import WeightFile
-from mosesplug.api.keywords import (
-    LEARNING,
-    ListKeywords,
-    check_lengths,
-    check_number,
-    make_list_keywords,
-)
-from mosesplug.api.list_sources import ListSource, convert_single
-from mosesplug.api.nbest import NBest
+from mosesplug.api.keywords import LEARNING, ListKeywords, check_lengths, make_list_keywords
+from mosesplug.api.lists.nbest import NBest
+from mosesplug.api.lists.sources import ListSource, convert_single
+from mosesplug.api.numbers import check_number
 from mosesplug.api.progress import log_formats
-from mosesplug.api.table import Table, Tabular
+from mosesplug.api.tables.records import Tabular
+from mosesplug.api.tables.table import Table
 from mosesplug.api.weights import (
     InitialWeights,
     WeightTable,

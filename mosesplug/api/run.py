@@ -14,12 +14,13 @@ import numpy as np
 
 from formats.moses.ini import read_moses_ini
 from formats.text import StrPath, write_atomic
-from mosesplug.api.arrays import FeatureArrays
-from mosesplug.api.hypothesis_table import tabulate_hypotheses
 from mosesplug.api.keywords import LEARNING, RUN
-from mosesplug.api.nbest import NBest, make_block
+from mosesplug.api.lists.arrays import FeatureArrays
+from mosesplug.api.lists.nbest import NBest, make_block
 from mosesplug.api.progress import Progress, open_progress
-from mosesplug.api.table import Table, tabulate_records
+from mosesplug.api.tables.hypotheses import tabulate_hypotheses
+from mosesplug.api.tables.records import tabulate_records
+from mosesplug.api.tables.table import Table
 from mosesplug.api.weights import WeightTable
 from mosesplug.cores import usable_cores
 from mosesplug.errors import StoreError, StoreInUse, count_noun

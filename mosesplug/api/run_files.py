@@ -11,7 +11,7 @@ import numpy as np
 
 from formats.text import write_atomic
 from formats.weights.json_file import format_json_weights
-from mosesplug.api.arrays import load_references
+from mosesplug.api.lists.arrays import load_references
 from mosesplug.api.weights import (
     arrange_initial,
     check_values,

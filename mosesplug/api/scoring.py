@@ -12,17 +12,19 @@ from typing import Any, Generic, Literal, TypeVar, Unpack
 
 from formats.nbest.block import NBestList
 from formats.pipes import wrap_files
-from mosesplug.api.arrays import encode_texts, load_references, name_references
-from mosesplug.api.keywords import LEARNING, ListKeywords, check_integer, make_list_keywords
-from mosesplug.api.nbest import NBest
-from mosesplug.api.progress import Progress, log_warnings, open_progress
-from mosesplug.api.statistics import (
+from mosesplug.api.keywords import LEARNING, ListKeywords, make_list_keywords
+from mosesplug.api.lists.arrays import encode_texts, load_references, name_references
+from mosesplug.api.lists.nbest import NBest
+from mosesplug.api.lists.statistics import (
     attach_named_scores,
     attach_to_block,
     convert_named_scores,
     read_columns,
 )
-from mosesplug.api.table import Records, Table, tabulate_records
+from mosesplug.api.numbers import check_integer
+from mosesplug.api.progress import Progress, log_warnings, open_progress
+from mosesplug.api.tables.records import Records, tabulate_records
+from mosesplug.api.tables.table import Table
 from mosesplug.errors import Message, UsageError
 from mosesplug.learning.lists.outside import make_outside_metrics
 from mosesplug.learning.lists.references import match_references

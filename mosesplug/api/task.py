@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from formats.moses.ini import MosesIni
 from formats.weights.any_format import WeightFile
-from mosesplug.api.arrays import (
+from mosesplug.api.keywords import make_added_features, make_learning_keywords
+from mosesplug.api.lists.arrays import (
     convert_features,
 )
-from mosesplug.api.keywords import make_added_features, make_learning_keywords
-from mosesplug.api.learning_lists import (
+from mosesplug.api.lists.learning import (
     ArrayLists,
     load_list_references,
     make_lists,
@@ -24,8 +24,8 @@ from mosesplug.api.learning_lists import (
     single_list,
     take_lists,
 )
-from mosesplug.api.list_sources import convert_lists
-from mosesplug.api.statistics import (
+from mosesplug.api.lists.sources import convert_lists
+from mosesplug.api.lists.statistics import (
     StatisticsMetric,
     convert_named_scores,
 )

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.api.keywords import RUN, collect_keywords
-from mosesplug.api.list_sources import parse_lists
+from mosesplug.api.lists.sources import parse_lists
 from mosesplug.api.progress import Progress
 from mosesplug.api.run import Run, open_run, read_run
 from mosesplug.api.run_files import place_references, place_start

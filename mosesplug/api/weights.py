@@ -18,7 +18,8 @@ from formats.weights.list_changes import UNCHANGED, ListChanges
 from formats.weights.named import read_named_weights, sparse_companion
 from formats.weights.weight_format import Format, find_weight_format
 from mosesplug.api.keywords import LEARNING
-from mosesplug.api.table import Table, Tabular
+from mosesplug.api.tables.records import Tabular
+from mosesplug.api.tables.table import Table
 from mosesplug.errors import DataError, Message, UsageError
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.features import FeatureSpace

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import mosesplug
-from mosesplug.api.table import Table, Tabular
+from mosesplug.api.tables.records import Tabular
+from mosesplug.api.tables.table import Table
 from tests.api.examples import write_example_files
 
 LISTS = "run1.best100.out.gz"

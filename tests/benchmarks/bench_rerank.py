@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mosesplug.api.statistics import StatisticsMetric
+from mosesplug.api.lists.statistics import StatisticsMetric
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import Problem
 from mosesplug.optimizers.batch.mert.options import MertOptions

@@ -333,7 +333,7 @@ def test_export_as_a_table(nbest: Run, work: Path, monkeypatch: pytest.MonkeyPat
         hypotheses.to_parquet(expected)
         assert path.read_bytes() == expected.read_bytes()
     path.unlink()
-    monkeypatch.setattr("mosesplug.api.table.find_spec", lambda name: None)
+    monkeypatch.setattr("mosesplug.api.tables.table.find_spec", lambda name: None)
     code, _, error = nbest(*words)
     assert (code, path.exists()) == (2, False)
     assert error.endswith("pip install 'mosesplug[frames]'\n")

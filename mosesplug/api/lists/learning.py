@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from formats.nbest.block import NBestList, concatenate
 from formats.pipes import wrap_files
 from formats.text import StrPath
-from mosesplug.api.arrays import (
+from mosesplug.api.lists.arrays import (
     FeatureArrays,
     SentenceNumbers,
     arrange_references,
@@ -22,8 +22,8 @@ from mosesplug.api.arrays import (
     load_references,
     number_sentences,
 )
-from mosesplug.api.nbest import NBest, make_block
-from mosesplug.api.statistics import (
+from mosesplug.api.lists.nbest import NBest, make_block
+from mosesplug.api.lists.statistics import (
     StatisticsMetric,
     convert_scores,
     convert_statistics,

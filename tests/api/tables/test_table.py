@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mosesplug
-from mosesplug.api.table import Column, ColumnType, NamedValues, Table
+from mosesplug.api.tables.table import Column, ColumnType, NamedValues, Table
 from mosesplug.tuning_set import SparseRows
 
 SPARSE = NamedValues(
@@ -172,7 +172,7 @@ def test_missing_package_is_named(
     def find_spec(name: str) -> object:
         return None if name == package else object()
 
-    monkeypatch.setattr("mosesplug.api.table.find_spec", find_spec)
+    monkeypatch.setattr("mosesplug.api.tables.table.find_spec", find_spec)
     with pytest.raises(mosesplug.UsageError) as found:
         getattr(make_table(), method)()
     assert package in str(found.value)

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mosesplug.api.table import Column, ColumnType, NamedValues, Table
+from mosesplug.api.tables.table import Column, ColumnType, NamedValues, Table
 from mosesplug.errors import DataError
 from mosesplug.metrics.protocol import score_sentences
 from mosesplug.results.views.hypotheses import (

@@ -8,7 +8,8 @@ from html import escape
 
 import numpy as np
 
-from mosesplug.api.table import Column, ColumnType, Records, Table, Tabular, tabulate_records
+from mosesplug.api.tables.records import Records, Tabular, tabulate_records
+from mosesplug.api.tables.table import Column, ColumnType, Table
 from mosesplug.errors import count_noun
 from mosesplug.learning.cross_validation import CrossValidation, Fold
 from mosesplug.results.report.gains import render_gain, tabulate_gain

@@ -18,16 +18,17 @@ from formats.nbest.files import format_list
 from formats.nbest.list_format import SentenceIds
 from formats.pipes import wrap_files
 from formats.text import StrPath, atomic_write
-from mosesplug.api.arrays import (
+from mosesplug.api.keywords import LEARNING, ListKeywords, make_list_keywords
+from mosesplug.api.lists.arrays import (
     FeatureArrays,
-    check_column,
     convert_features,
     encode_texts,
     number_sentences,
 )
-from mosesplug.api.keywords import LEARNING, ListKeywords, check_integer, make_list_keywords
+from mosesplug.api.numbers import check_column, check_integer
 from mosesplug.api.progress import log_formats
-from mosesplug.api.table import Column, ColumnType, NamedValues, Table, Tabular
+from mosesplug.api.tables.records import Tabular
+from mosesplug.api.tables.table import Column, ColumnType, NamedValues, Table
 from mosesplug.errors import DataError, UsageError, count_noun
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.features import FeatureSpace

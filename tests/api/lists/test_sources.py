@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mosesplug
-from mosesplug.api.list_sources import convert_lists
+from mosesplug.api.lists.sources import convert_lists
 
 TEXTS = [["the house is small", "a house is little"], ["yes it is", "yes it", "no it is"]]
 SCORES = [[-3.0, -2.5], [-1.0, -0.5, -0.25]]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from formats.nbest.block import NBestList
 from formats.nbest.list_format import SentenceIds
-from mosesplug.api.arrays import check_column, convert_numbers
+from mosesplug.api.numbers import check_column, convert_numbers
 from mosesplug.errors import DataError, UsageError
 from mosesplug.learning.lists.outside import make_outside_metrics
 from mosesplug.learning.lists.steps import ScoreStep

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from numbers import Real
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from formats.errors import FormatError
 from formats.nbest.entry import BLANKS
 from formats.nbest.files import FEW
 from formats.references import read_reference, read_references
+from mosesplug.api.numbers import convert_numbers
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.tuning_set import SparseRows
@@ -176,36 +176,6 @@ def _make_space(dense: Sequence[str], sparse: Sequence[str]) -> FeatureSpace:
     return space
 
 
-def convert_numbers(values: Any, what: str) -> NDArray[Any]:
-    """Return real numbers as an array; missing ones of masked arrays are NaN.
-
-    Args:
-        values: an array, a data frame, or nested sequences.
-
-    Raises:
-        UsageError: rows of different lengths, or a value that is not a real number.
-    """
-    if isinstance(values, np.ma.MaskedArray):
-        values = np.ma.filled(values.astype(np.float64), np.nan)
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        raise UsageError(f"{what} has rows of different lengths") from None
-    if array.dtype.kind == "O" and array.ndim:
-        # Such as data frames whose columns differ in type.
-        for place, value in np.ndenumerate(array):
-            if not isinstance(value, Real | np.bool_):
-                where = ", ".join(map(str, place))
-                raise UsageError(f"{what}[{where}] is {value!r}: give real numbers")
-        try:
-            return array.astype(np.float64)
-        except OverflowError:
-            raise UsageError(f"{what} has an integer that is too large") from None
-    if array.dtype.kind not in "biufO":
-        raise UsageError(f"{what} has the type {array.dtype}: give real numbers")
-    return array
-
-
 def _to_single(values: NDArray[Any]) -> NDArray[np.float32]:
     """Return numbers as float32; those beyond its range become infinite."""
     with np.errstate(over="ignore"):
@@ -217,20 +187,6 @@ def _not_finite(row: int, column: int, names: Sequence[str], value: object) -> D
         f"features[{row}, {column}] ({names[column]}) is {value}: give finite numbers of single "
         "precision"
     )
-
-
-def check_column(values: Any, what: str, count: int) -> NDArray[np.float64]:
-    """Return a column of real numbers, float64 ``[count]``."""
-    column = convert_numbers(values, what)
-    if column.shape != (count,):
-        raise UsageError(
-            f"{what} has the shape {column.shape}: give one number for each of {count} hypotheses"
-        )
-    column = column.astype(np.float64)
-    if not np.isfinite(column).all():
-        row = int(np.argmin(np.isfinite(column)))
-        raise DataError(f"{what}[{row}] is {column[row]}: give finite numbers")
-    return column
 
 
 def number_sentences(sentence_ids: Any, count: int, n_lines: int | None = None) -> SentenceNumbers:

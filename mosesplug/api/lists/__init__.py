@@ -1,0 +1,1 @@
+"""Hypotheses that callers give: arrays, texts, data frames and n-best lists."""

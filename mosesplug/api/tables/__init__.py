@@ -1,0 +1,1 @@
+"""Results as tables, which print and convert to data frames."""
