@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import UsageError, suggest
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.bounds import Bounds
-from mosesplug.settings.intervals import Bound, Interval
+from mosesplug.settings.intervals import Bound, WeightInterval
 
 
 def make_bounds(
@@ -80,7 +80,7 @@ def _find_columns(bound: Bound, space: FeatureSpace) -> list[int]:
         ) from None
 
 
-def _narrow(bounds: Bounds, column: int, interval: Interval, text: str, label: str) -> None:
+def _narrow(bounds: Bounds, column: int, interval: WeightInterval, text: str, label: str) -> None:
     """Intersect the bounds of a weight with an interval, in place."""
     low, high, above, below = astuple(interval)
     if low >= bounds.low[column]:

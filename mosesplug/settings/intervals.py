@@ -17,11 +17,11 @@ _FORM = "write NAME:MIN..MAX, NAME:MIN.., NAME:..MAX, NAME:>0, NAME:<=1 or NAME:
 
 
 @dataclass(frozen=True)
-class Interval:
-    """The limits of a number.
+class WeightInterval:
+    """The limits of a weight.
 
     Attributes:
-        above, below: whether the number must be greater than ``low``, or less than ``high``.
+        above, below: whether the weight must be greater than ``low``, or less than ``high``.
     """
 
     low: float = -math.inf
@@ -43,7 +43,7 @@ class Bound:
     """
 
     name: str
-    intervals: tuple[Interval, ...]
+    intervals: tuple[WeightInterval, ...]
     text: str
 
 
@@ -55,7 +55,7 @@ class StartRange:
         text: as the user has written it. It stands for the range where runs are stored.
     """
 
-    intervals: tuple[tuple[str, Interval], ...]
+    intervals: tuple[tuple[str, WeightInterval], ...]
     text: str
 
     def __str__(self) -> str:
@@ -100,7 +100,7 @@ def _make_bound(name: str, limit: Any) -> Bound:
     try:
         low, high = limit if hasattr(limit, "__len__") else (float(limit), float(limit))
         least = -math.inf if low is None else float(low) + 0.0  # no -0
-        interval = Interval(least, math.inf if high is None else float(high) + 0.0)
+        interval = WeightInterval(least, math.inf if high is None else float(high) + 0.0)
     except (TypeError, ValueError):
         raise ValueError(
             f"{name}: {limit!r} is not (lowest, highest) with None for no limit, a text such as "
@@ -119,7 +119,7 @@ def _parse_bound(text: str) -> Bound:
         raise ValueError(f"{text}: {error}") from None
 
 
-def _parse_interval(text: str) -> Interval:
+def _parse_interval(text: str) -> WeightInterval:
     text = text.strip()
     for sign in (">=", "<=", ">", "<", "="):
         if text.startswith(sign):
@@ -128,12 +128,12 @@ def _parse_interval(text: str) -> Interval:
                 raise ValueError(f"the limit {text!r} is not finite")
             low = limit if ">" in sign or sign == "=" else -math.inf
             high = limit if "<" in sign or sign == "=" else math.inf
-            return Interval(low, high, sign == ">", sign == "<")
+            return WeightInterval(low, high, sign == ">", sign == "<")
     start, dots, end = text.partition("..")
     if not dots or not (start or end):
         raise ValueError(f"{text!r} is not an interval; {_FORM}")
     low = _parse_number(start) if start else -math.inf
-    return Interval(low, _parse_number(end) if end else math.inf)
+    return WeightInterval(low, _parse_number(end) if end else math.inf)
 
 
 def _parse_number(text: str) -> float:
@@ -167,5 +167,5 @@ def _parse_range(text: str) -> StartRange:
             raise ValueError(f"{text}: {ends!r} is not of the form min..max") from None
         if not (math.isfinite(low) and math.isfinite(high) and low <= high):
             raise ValueError(f"{text}: {ends!r} is no interval")
-        intervals.append((name, Interval(low, high)))
+        intervals.append((name, WeightInterval(low, high)))
     return StartRange(tuple(intervals), text)
