@@ -14,7 +14,7 @@ from formats.text import write_atomic
 from formats.weights.files import WeightGroup
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.servers.folding import (
-    EntryCheck,
+    FoldableEntryCheck,
     FoldedPhrase,
     Folding,
     PhraseFolder,
@@ -130,7 +130,7 @@ class FoldedTables(SentenceTables):
         folding = Folding(lines, functions, unknown)
         folded = cls(
             **{name: value for name, value in vars(tables).items() if name != "entries"},
-            entries=TableEntries([table.path or ""], EntryCheck),
+            entries=TableEntries([table.path or ""], FoldableEntryCheck),
             folding=folding,
             folder=PhraseFolder(folding),
             phrases={},

@@ -327,7 +327,7 @@ class PhraseFolder:
         return np.bincount(rows, weights=products, minlength=len(counts)).astype(np.float64)
 
 
-class EntryCheck:
+class FoldableEntryCheck:
     """Check entries of a phrase table, one by one, before they are folded."""
 
     def __init__(self) -> None:

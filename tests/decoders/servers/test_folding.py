@@ -14,7 +14,7 @@ from formats.errors import FormatError
 from formats.weights.files import WeightGroup
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.servers.folded_tables import CannotFoldError, FoldedTables
-from mosesplug.decoders.servers.folding import EntryCheck
+from mosesplug.decoders.servers.folding import FoldableEntryCheck
 from mosesplug.decoders.servers.sentence_tables import SentenceTables, remove_tables
 from mosesplug.errors import DecoderError
 
@@ -191,7 +191,7 @@ def test_sentences_that_cannot_be_folded(config: Path) -> None:
     ],
 )
 def test_entries_that_cannot_be_folded(entry: bytes, problem: str) -> None:
-    check = EntryCheck()
+    check = FoldableEntryCheck()
     for line in TABLE.encode().splitlines():
         check(line, "table", 1)
     check(b"das haus ||| the house ||| 0.9 0.9 ||| 1-1 0-0", "table", 5)
