@@ -11,10 +11,10 @@ from formats.errors import FormatError
 from formats.nbest.entry import BLANKS, is_not_finite
 from formats.text import open_text
 
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 
 
-def search_directory(find: Callable[[Path], _Found], path: Path) -> _Found:
+def search_directory(find: Callable[[Path], _Result], path: Path) -> _Result:
     """Return what ``find`` finds at a path."""
     try:
         return find(path)

@@ -45,7 +45,7 @@ _ARRAY = re.compile(rb'\[\s*(?:["\[{]|$)')
 _CUT_COLUMNS = re.compile(rb'"(?:%b)"\s*:\s*\[\s*\[' % "|".join((*LIST_KEYS, *TEXT_NAMES)).encode())
 _LINES = "as JSON lines: pandas.DataFrame.to_json(path, orient='records', lines=True)"
 
-_Found = tuple[dict[str, Any], Place]
+_PlacedObject = tuple[dict[str, Any], Place]
 """An object of ``formats.nbest.json_objects``, and its place."""
 
 
@@ -105,7 +105,7 @@ def _read_blocks(path: StrPath, options: ListOptions, ids: SentenceIds) -> Itera
 
 
 def _blocks(
-    objects: Iterable[_Found], name: str, options: ListOptions, ids: SentenceIds
+    objects: Iterable[_PlacedObject], name: str, options: ListOptions, ids: SentenceIds
 ) -> Iterator[NBestList]:
     """Yield blocks of about ``BLOCK_ROWS`` hypotheses."""
     form: ListForm | None = None
@@ -123,7 +123,7 @@ def _blocks(
         yield make_json_block(name, rows, lines, form, ids)
 
 
-def _objects(reader: JsonReader, group_size: int | None) -> Iterator[_Found]:
+def _objects(reader: JsonReader, group_size: int | None) -> Iterator[_PlacedObject]:
     """Yield the sentences or hypotheses of a document as objects."""
     is_first = True
     while start := reader.peek():
@@ -142,7 +142,9 @@ def _objects(reader: JsonReader, group_size: int | None) -> Iterator[_Found]:
         is_first = False
 
 
-def _array(reader: JsonReader, group_size: int | None, *, is_first: bool) -> Iterator[_Found]:
+def _array(
+    reader: JsonReader, group_size: int | None, *, is_first: bool
+) -> Iterator[_PlacedObject]:
     """Yield the sentences of an array, or the array as a sentence."""
     begin = reader.place
     own: list[Any] = []
@@ -156,7 +158,7 @@ def _array(reader: JsonReader, group_size: int | None, *, is_first: bool) -> Ite
 
 def _sentences(
     elements: Iterable[tuple[Any, Place]], group_size: int | None, own: list[Any] | None = None
-) -> Iterator[_Found]:
+) -> Iterator[_PlacedObject]:
     """Yield the sentences of an array.
 
     Args:
@@ -242,7 +244,9 @@ def _wrap(element: Any, place: Place) -> dict[str, Any]:
     return sentence
 
 
-def _object(document: dict[str, Any], place: Place, group_size: int | None) -> Iterator[_Found]:
+def _object(
+    document: dict[str, Any], place: Place, group_size: int | None
+) -> Iterator[_PlacedObject]:
     """Yield what the only object of a document holds."""
     if _is_object_of_lines(document) and group_size is None:
         yield document, place
