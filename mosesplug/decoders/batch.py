@@ -134,7 +134,9 @@ def parse_lists(
         layout = Layout.of_line(line, names, Place(source, 1), dense)
         block = parse_block(text, layout, source, 1)
     except FormatError as error:
-        raise DecoderError(f"the decoder gave a list that cannot be used: {error}") from error
+        raise DecoderError(
+            f"the decoder gave a list that cannot be used: {error.template}"
+        ) from error
     if any_layout:
         block = arrange_groups(block, columns)
     if block.groups != columns:

@@ -174,7 +174,9 @@ class EpochLists:
                 threads=setup.threads,
             )
         except FormatError as error:
-            raise DecoderError(f"the decoder's n-best list cannot be used: {error}") from error
+            raise DecoderError(
+                f"the decoder's n-best list cannot be used: {error.template}"
+            ) from error
         # After the commit: an exception costs no lists.
         self._inspect(lists)
 
