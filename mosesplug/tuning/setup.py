@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from formats.errors import FormatError, quote
 from formats.moses.ini import read_moses_ini
 from formats.references import reference_files
 from formats.text import read_lines, require_regular_file
@@ -81,6 +82,7 @@ def _find_starting_weights(show: ShowWeights, configuration: Configuration) -> W
         dense = _read_former_weights(show, config)
     sparse: dict[str, float] = {}
     if writes_moses_ini(configuration):
+        _reject_sparse_weights(configuration.config, show)
         for value in read_moses_ini(config).section("weight-file"):
             sparse |= read_sparse(
                 require_regular_file(configuration.working_directory / value.text)
@@ -92,6 +94,26 @@ def _find_starting_weights(show: ShowWeights, configuration: Configuration) -> W
     if not any(dense):
         raise UsageError(f"all weights in {config} are 0: give starting weights in [weight]")
     return Weights(dense, sparse)
+
+
+def _reject_sparse_weights(config: Path, show: ShowWeights) -> None:
+    """Reject sparse weights in ``[weight]``.
+
+    Moses prefers them to those of ``-weight-file``.
+
+    Raises:
+        FormatError: there is one.
+    """
+    for value in read_moses_ini(config).section("weight"):
+        name = value.text.split()[0].removesuffix("=")
+        if name.partition("_")[0] in show.sparse and "_" in name:
+            raise FormatError(
+                f"the sparse weight {quote(name)} in [weight] would stay in force while the run"
+                " learns another",
+                path=config,
+                line=value.line,
+                remedy=f"Move it as `{name} VALUE` to a file that [weight-file] names",
+            )
 
 
 def _read_former_weights(show: ShowWeights, config: Path) -> tuple[float, ...]:

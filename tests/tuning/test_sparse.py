@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from formats.errors import FormatError
 from formats.moses.ini import read_moses_ini
 from formats.references import read_references
 from formats.weights.files import read_sparse
@@ -43,6 +44,18 @@ def test_sparse_starting_weights_keep_their_scale(toy: Toy, log: Log) -> None:
     assert before.sparse["wt_hund"] > 0
     tuned = read_moses_ini(work / "moses.ini").section("weight-file")
     assert [value.text for value in tuned] == [str(work / "run3.sparse-weights")]
+
+
+def test_sparse_weights_that_a_decoder_would_prefer(toy: Toy, log: Log) -> None:
+    """Moses' ``[weight]`` overrides its ``-weight-file``."""
+    config = toy.directory / "moses.ini"
+    lines = [*config.read_text().splitlines(), "[weight]", "wt_hund= 0.6", ""]
+    config.write_text("\n".join(lines))
+    with pytest.raises(
+        FormatError, match=rf"moses\.ini:{len(lines) - 1}: .*'wt_hund' in \[weight\]"
+    ):
+        tune(toy.configuration(flags="-sparse"), log)
+    assert not [event for event in log.of(CommandStarted) if "-n-best-list" in event.command]
 
 
 def test_no_sparse_file_without_sparse_weights(toy: Toy, log: Log) -> None:

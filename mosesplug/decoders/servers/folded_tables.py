@@ -128,6 +128,10 @@ class FoldedTables(SentenceTables):
         is_dropped = settings.get("drop-unknown", "") not in _OFF
         unknown = UnknownWords(_find_penalty(ini), is_dropped)
         folding = Folding(lines, functions, unknown)
+        for value in ini.section("weight"):
+            if folding.folds(value.text):
+                # A process prefers it to the weights that are sent.
+                raise CannotFoldError(f"[weight] has the sparse weight {quote(value.text)}")
         folded = cls(
             **{name: value for name, value in vars(tables).items() if name != "entries"},
             entries=TableEntries([table.path or ""], FoldableEntryCheck),
@@ -150,10 +154,8 @@ class FoldedTables(SentenceTables):
         """Write the configuration without the folded functions; as ``SentenceTables``."""
         (table,) = self.texts
         lines = list(self.ini.lines)
-        removed = {line.line for line in self.folding.lines}
-        removed |= {v.line for v in self.ini.section("weight") if self.folding.folds(v.text)}
-        for number in removed:
-            lines[number - 1] = b"\n"
+        for line in self.folding.lines:
+            lines[line.line - 1] = b"\n"
         n_scores = len(self._tuneable)
         changes = {
             b"path": bytes(directory / table.name),

@@ -36,7 +36,6 @@ KENLM name=LM0 path=lm
 UnknownWordPenalty0= 0.5
 TM= 0.2 0.3
 LM0= 1
-WT_das~the= 0.1
 """
 SENTENCE = b"das haus klein neu"
 WEIGHTS = {"WT_das~the": 1.25, "WT_haus~house": -3.1e-5, "TWI_a": 0.3, "TWI_one": -77.0}
@@ -138,7 +137,7 @@ def test_the_configuration(config: Path, tmp_path: Path) -> None:
         "PhraseDictionaryALSuffixArray path=server1.tables/TM name=TM num-features=3"
         " output-factor=0,1,2,3 tuneable-components=1,1,0"
     )
-    assert not any(re.match("TargetWord|SourceWord|WT_", line) for line in lines)
+    assert not any(re.match("TargetWord|SourceWord", line) for line in lines)
     for path in re.findall(r"(?:source|target)-path=(\S+)", sums[0]):
         assert (tmp_path / path).is_file()
     sent = tables.sent_weights(
@@ -164,6 +163,7 @@ def test_a_sum_that_no_entry_can_hold(config: Path, tmp_path: Path) -> None:
         (("UnknownWordPenalty\n", "UnknownWordPenalty tuneable=true\n"), "UnknownWordPenalty0 is"),
         (("[weight]", "[mark-unknown]\n1\n[weight]"), "called with mark-unknown"),
         (("[weight]", "[mapping]\n0 T 0\n0 G 0\n[weight]"), "mapping is 0 T 0 0 G 0"),
+        (("LM0= 1", "LM0= 1\nWT_das~the= 0.1"), r"\[weight\] has the sparse weight 'WT_das~the"),
         (("KENLM", "PhraseDictionaryMemory num-features=1 path=table\nKENLM"), "another phrase"),
         (("num-features=2", "num-features=2 output-factor=0,1"), "several factors"),
     ],
