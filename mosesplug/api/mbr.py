@@ -13,27 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.nbest.block import NBestList, concatenate
+from mosesplug.api.initial_weights import InitialWeights
 from mosesplug.api.keywords import LEARNING, ListKeywords
 from mosesplug.api.lists.nbest import NBest
 from mosesplug.api.lists.sources import ListSource
 from mosesplug.api.numbers import check_number, convert_numbers
 from mosesplug.api.progress import Progress, open_progress
 from mosesplug.api.reranking import RerankedLists, find_lengths, load_weights, open_lists
-from mosesplug.api.weights import (
-    InitialWeights,
-)
 from mosesplug.errors import DataError, UsageError
 from mosesplug.forest.mbr import Criterion
 from mosesplug.learning.lists.blocks import read_file_blocks
 from mosesplug.learning.lists.transforming import pair_transformed
 from mosesplug.metrics import Metric, metric
 from mosesplug.metrics.linear_bleu import LinearBleu
-from mosesplug.results.choices.mbr import (
-    check_utility,
-    pairwise_scores,
-    rank_by_risk,
-    score_again,
-)
+from mosesplug.results.choices.mbr import check_utility, pairwise_scores, rank_by_risk, score_again
 
 UtilityFunction = Callable[[list[str], list[str]], Any]
 """Returns a number for each pair of a hypothesis and the text that it is compared with."""

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from formats.moses.ini import MosesIni
 from mosesplug.api.fit import Fit
+from mosesplug.api.initial_weights import InitialWeights
 from mosesplug.api.keywords import LEARNING, LearningKeywords, check_names
 from mosesplug.api.lists.sources import ListSource
 from mosesplug.api.progress import Progress, log_formats, log_lines, log_warnings, open_progress
 from mosesplug.api.tables.gains import Gains, ValidationTable
 from mosesplug.api.task import make_task
-from mosesplug.api.weights import InitialWeights
 from mosesplug.errors import Message
 from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData
 from mosesplug.learning.optimize import bind_optimizer, validate

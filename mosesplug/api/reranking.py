@@ -16,6 +16,7 @@ from formats.nbest.block import NBestList, concatenate
 from formats.nbest.list_format import SentenceIds
 from formats.text import StrPath
 from formats.weights.any_format import WeightFile
+from mosesplug.api.initial_weights import InitialWeights, make_weight_file, unknown_feature_error
 from mosesplug.api.keywords import LEARNING, ListKeywords, check_lengths, make_list_keywords
 from mosesplug.api.lists.nbest import NBest
 from mosesplug.api.lists.sources import ListSource, convert_single
@@ -23,20 +24,11 @@ from mosesplug.api.numbers import check_number
 from mosesplug.api.progress import log_formats
 from mosesplug.api.tables.records import Tabular
 from mosesplug.api.tables.table import Table
-from mosesplug.api.weights import (
-    InitialWeights,
-    WeightTable,
-    make_weight_file,
-    unknown_feature_error,
-)
+from mosesplug.api.weights import WeightTable
 from mosesplug.errors import UsageError
 from mosesplug.learning.lengths import find_length_range
 from mosesplug.learning.lists.transforming import pair_transformed
-from mosesplug.results.choices.mbr import (
-    choose_least_risk,
-    rank_sentences,
-    score_again,
-)
+from mosesplug.results.choices.mbr import choose_least_risk, rank_sentences, score_again
 from mosesplug.results.weights.sources import read_weights_of
 from mosesplug.settings.lengths import LengthRange
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings

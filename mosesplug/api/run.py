@@ -30,9 +30,7 @@ from mosesplug.results.report.data import IterationFacts
 from mosesplug.results.report.figures import check_figure, render_png, require_matplotlib
 from mosesplug.results.report.gather import STEPS, gather_report_steps
 from mosesplug.results.report.page import render_page
-from mosesplug.results.views.hypotheses import (
-    read_hypotheses,
-)
+from mosesplug.results.views.hypotheses import read_hypotheses
 from mosesplug.results.views.importing import open_as_store
 from mosesplug.results.views.list_statistics import summarize_iterations
 from mosesplug.results.views.run import StoredRun

@@ -11,12 +11,8 @@ import numpy as np
 
 from formats.text import write_atomic
 from formats.weights.json_file import format_json_weights
+from mosesplug.api.initial_weights import arrange_initial, check_values, make_weight_file
 from mosesplug.api.lists.arrays import load_references
-from mosesplug.api.weights import (
-    arrange_initial,
-    check_values,
-    make_weight_file,
-)
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.tuning.workdir.workspace import Workspace

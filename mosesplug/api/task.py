@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from formats.moses.ini import MosesIni
 from formats.weights.any_format import WeightFile
+from mosesplug.api.initial_weights import arrange_initial, make_weight_file
 from mosesplug.api.keywords import make_added_features, make_learning_keywords
-from mosesplug.api.lists.arrays import (
-    convert_features,
-)
+from mosesplug.api.lists.arrays import convert_features
 from mosesplug.api.lists.learning import (
     ArrayLists,
     load_list_references,
@@ -25,11 +24,8 @@ from mosesplug.api.lists.learning import (
     take_lists,
 )
 from mosesplug.api.lists.sources import convert_lists
-from mosesplug.api.lists.statistics import (
-    StatisticsMetric,
-    convert_named_scores,
-)
-from mosesplug.api.weights import WeightTable, arrange_initial, make_weight_file
+from mosesplug.api.lists.statistics import StatisticsMetric, convert_named_scores
+from mosesplug.api.weights import WeightTable
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.inputs import GivenData

@@ -19,9 +19,7 @@ from mosesplug.api.progress import Progress
 from mosesplug.api.run import Run, open_run, read_run
 from mosesplug.api.run_files import place_references, place_start
 from mosesplug.api.tune import follow
-from mosesplug.api.weights import (
-    WeightTable,
-)
+from mosesplug.api.weights import WeightTable
 from mosesplug.decoders.description import ASK
 from mosesplug.decoders.lists.files import check_answer
 from mosesplug.decoders.protocol import DecodedInput

@@ -23,11 +23,7 @@ from mosesplug.api.lists.arrays import (
     number_sentences,
 )
 from mosesplug.api.lists.nbest import NBest, make_block
-from mosesplug.api.lists.statistics import (
-    StatisticsMetric,
-    convert_scores,
-    convert_statistics,
-)
+from mosesplug.api.lists.statistics import StatisticsMetric, convert_scores, convert_statistics
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace, spelled_groups
 from mosesplug.learning.inputs import LearningData, make_list_data

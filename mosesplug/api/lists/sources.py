@@ -16,11 +16,7 @@ from formats.nbest.block import NBestList
 from formats.nbest.json_objects import LIST_KEYS
 from formats.nbest.list_format import ID_NAMES, TEXT_NAMES, ListOptions, SentenceIds
 from formats.nbest.readers.documents import parse_values
-from mosesplug.api.lists.arrays import (
-    FeatureArrays,
-    convert_features,
-    encode_texts,
-)
+from mosesplug.api.lists.arrays import FeatureArrays, convert_features, encode_texts
 from mosesplug.api.lists.nbest import NBest, make_block
 from mosesplug.decoders.lists.files import read_decoded
 from mosesplug.errors import DataError, UsageError

@@ -8,12 +8,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice, pairwise
 from os import PathLike
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Literal,
-    overload,
-)
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray

@@ -16,11 +16,7 @@ from mosesplug.cli.shared.tables import print_record
 from mosesplug.errors import UsageError
 from mosesplug.learning.lists.outside import make_outside_metrics
 from mosesplug.results.render.analysis_tables import SystemReport
-from mosesplug.results.scores.comparison import (
-    count_system_edits,
-    parse_systems,
-    to_percent,
-)
+from mosesplug.results.scores.comparison import count_system_edits, parse_systems, to_percent
 from mosesplug.results.scores.outside import attach_scores
 from mosesplug.results.scores.scoring import DEFAULT_METRICS, prepare_metrics
 from mosesplug.results.scores.sentence_ids import arrange_systems

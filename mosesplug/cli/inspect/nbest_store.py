@@ -28,11 +28,7 @@ from mosesplug.results.views.exporting import (
     export_rows,
 )
 from mosesplug.results.views.importing import find_iterations, import_lists
-from mosesplug.results.views.maintenance import (
-    Verification,
-    drop_iteration,
-    verify_store,
-)
+from mosesplug.results.views.maintenance import Verification, drop_iteration, verify_store
 from mosesplug.results.views.run import open_run
 from mosesplug.store import maintenance
 from mosesplug.tuning.workdir.stores import find_store

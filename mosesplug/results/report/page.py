@@ -22,11 +22,7 @@ from mosesplug.results.report.data import (
     SentenceFacts,
     WatchedScores,
 )
-from mosesplug.results.report.document import (
-    render_document,
-    render_section,
-    render_terms,
-)
+from mosesplug.results.report.document import render_document, render_section, render_terms
 from mosesplug.results.report.figures import (
     label_score,
     label_sentence_score,

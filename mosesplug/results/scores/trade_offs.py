@@ -16,12 +16,7 @@ from numpy.typing import NDArray
 
 from mosesplug.learning.optimize import OptimizeResult
 from mosesplug.metrics.error_rates import is_error_rate
-from mosesplug.results.scores.gains import (
-    ScoredSentences,
-    find_held_out,
-    find_learned,
-    has_lists,
-)
+from mosesplug.results.scores.gains import ScoredSentences, find_held_out, find_learned, has_lists
 
 PointKind = Literal["start", "learned", "between", "changed"]
 
