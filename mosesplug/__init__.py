@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from formats.errors import FormatError
     from mosesplug.api.analysis import Analysis, analyze
     from mosesplug.api.checking import check
-    from mosesplug.api.experiments import run_experiment
+    from mosesplug.api.experiments import (
+        forecast_experiment,
+        read_experiment_table,
+        run_experiment,
+    )
     from mosesplug.api.fit import Fit
     from mosesplug.api.installation import Plugin, list_plugins
     from mosesplug.api.keywords import ListKeywords
@@ -68,10 +72,12 @@ __all__ = [
     "check",
     "compare",
     "cross_validate",
+    "forecast_experiment",
     "list_plugins",
     "mbr",
     "open_run",
     "optimize",
+    "read_experiment_table",
     "read_nbest",
     "report",
     "rerank",
@@ -86,7 +92,7 @@ _MODULES = {
     "formats.errors": "FormatError",
     "mosesplug.api.analysis": "Analysis analyze",
     "mosesplug.api.checking": "check",
-    "mosesplug.api.experiments": "run_experiment",
+    "mosesplug.api.experiments": "forecast_experiment read_experiment_table run_experiment",
     "mosesplug.api.fit": "Fit",
     "mosesplug.api.installation": "Plugin list_plugins",
     "mosesplug.extras.warm_up": "WarmUpReport warm_up",

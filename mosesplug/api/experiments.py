@@ -1,4 +1,4 @@
-"""Run an experiment: systems, tuning sets and seeds in one table."""
+"""Experiments: run them, estimate their time, read their tables."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from mosesplug.api.progress import Progress, open_progress
 from mosesplug.api.tune import follow
 from mosesplug.errors import DataError
 from mosesplug.events import Event
+from mosesplug.experiments.estimate import RunForecast, forecast_runs
 from mosesplug.experiments.file import read_experiment
 from mosesplug.experiments.outputs import write_table
-from mosesplug.experiments.planning import plan_experiment
-from mosesplug.experiments.scheduling import finish_experiment
+from mosesplug.experiments.planning import ExperimentPlan, plan_experiment
+from mosesplug.experiments.scheduling import choose_runs, finish_experiment
 from mosesplug.experiments.table import ExperimentTable, make_table
 
 
@@ -47,7 +48,11 @@ def run_experiment(
         progress: as for ``tune``; counts finished runs.
 
     Returns:
-        The table of all rows that have a finished run.
+        The table of all rows that have a finished run: ``rows``, each with ``system``,
+        ``features``, ``tuning``, ``tests`` (``test``, ``metric``, ``scores`` by seed from 0 to 100,
+        ``mean``, ``deviation``, and ``difference`` and ``p`` from the baseline), ``mean`` over the
+        test sets, ``active`` weights, ``decodings``, ``cpu`` and ``wall`` seconds; and the labels
+        of the ``unfinished`` runs.
 
     Raises:
         UsageError: the file cannot be used; the message names the key.
@@ -56,34 +61,12 @@ def run_experiment(
 
     Examples:
         >>> import mosesplug
-        >>> from pathlib import Path
-        >>> _ = Path("small.toml").write_text('''
-        ... baseline = "kbmira"
-        ... [settings]
-        ... decode-command = "python3 decoder.py {weights} {input} {nbest}"
-        ... max-iterations = 1
-        ... [features.two]
-        ... config = "start.weights"
-        ... [tuning.dev]
-        ... input = "dev.fr"
-        ... refs = "dev.en"
-        ... [tests.test]
-        ... input = "dev.fr"
-        ... refs = "dev.en"
-        ... [systems.kbmira]
-        ... [systems.untuned]
-        ... untuned = true
-        ... ''')
         >>> table = mosesplug.run_experiment("small.toml")
         >>> [(row.system, row.decodings) for row in table.rows]
         [('kbmira', 1.0), ('untuned', 0.0)]
     """
-    spelled = {name: str(path) for name, path in (paths or {}).items()}
     with RUN.in_messages(), follow(watch, None) as receive, open_progress(progress) as report:
-        experiment = read_experiment(
-            Path(file), paths=spelled, directory=None if directory is None else Path(directory)
-        )
-        plan = plan_experiment(experiment)
+        plan = _plan(file, directory, paths)
         failures = finish_experiment(
             plan,
             systems,
@@ -102,3 +85,80 @@ def run_experiment(
                 " repeats those that failed"
             )
         return table
+
+
+def forecast_experiment(
+    file: StrPath,
+    *,
+    directory: StrPath | None = None,
+    paths: Mapping[str, StrPath] | None = None,
+    systems: Sequence[str] = (),
+    seeds: int | None = None,
+) -> list[RunForecast]:
+    """List the runs of an experiment and estimate their time.
+
+    Nothing is run or written. The whole file is checked, as ``run_experiment`` does before it runs anything.
+
+    Args:
+        file, directory, paths, systems, seeds: as for ``run_experiment``.
+
+    Returns:
+        For each run ``system``, ``features``, ``tuning`` and ``seed``; its ``state``; and ``wall``,
+        the estimated wall seconds of its tuning, 0 if it is finished, None before any run is.
+
+    Raises:
+        UsageError: the file cannot be used; the message names the key.
+
+    Examples:
+        >>> import mosesplug
+        >>> [(run.system, run.state) for run in mosesplug.forecast_experiment("small.toml")]
+        [('kbmira', 'not begun'), ('untuned', 'not begun')]
+    """
+    with RUN.in_messages():
+        plan = _plan(file, directory, paths)
+        return forecast_runs(choose_runs(plan, systems, seeds), plan.runs)
+
+
+def read_experiment_table(
+    file: StrPath,
+    *,
+    directory: StrPath | None = None,
+    paths: Mapping[str, StrPath] | None = None,
+    progress: Progress = None,
+) -> ExperimentTable:
+    """Score the finished runs of an experiment, even while another process runs it.
+
+    The table is also written into the directory of the experiment.
+
+    Args:
+        file, directory, paths: as for ``run_experiment``.
+        progress: as for ``tune``; counts test sets.
+
+    Returns:
+        The table, as from ``run_experiment``.
+
+    Raises:
+        UsageError: the file cannot be used; the message names the key.
+        FormatError: a translation or reference cannot be read.
+
+    Examples:
+        >>> import mosesplug
+        >>> mosesplug.read_experiment_table("small.toml").unfinished
+        ('kbmira/two/dev seed 1', 'untuned/two/dev seed 1')
+    """
+    with RUN.in_messages(), open_progress(progress) as report:
+        plan = _plan(file, directory, paths)
+        table = make_table(plan, report)
+        write_table(table, plan)
+        return table
+
+
+def _plan(
+    file: StrPath, directory: StrPath | None, paths: Mapping[str, StrPath] | None
+) -> ExperimentPlan:
+    experiment = read_experiment(
+        Path(file),
+        paths={name: str(path) for name, path in (paths or {}).items()},
+        directory=None if directory is None else Path(directory),
+    )
+    return plan_experiment(experiment)

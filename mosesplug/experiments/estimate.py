@@ -1,4 +1,4 @@
-"""List the state of the runs of an experiment, and estimate the time of unfinished ones."""
+"""List the state of each run of an experiment, and estimate its time."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class RunForecast:
 
 
 def forecast_runs(runs: Sequence[PlannedRun], planned: Sequence[PlannedRun]) -> list[RunForecast]:
-    """Return a forecast of each of ``runs``, from the finished ones of all ``planned`` runs.
+    """Return a forecast of each run, from the finished ones of all ``planned`` runs.
 
     The time of an unfinished run is the mean of finished runs of the same row; else of those of
     the same system and feature set, per sentence; else of the same system; else of all.

@@ -85,7 +85,7 @@ class PlannedRun:
 
     @property
     def definition(self) -> dict[str, Any]:
-        """The settings and files that its results depend on, as ``run.json`` records them."""
+        """What ``run.json`` records: settings and files that decide the results."""
         settings = {
             name: value for name, value in self.values.items() if name not in _WITHOUT_EFFECT
         }

@@ -127,7 +127,7 @@ def _list_differences(earlier: Any, now: Any, name: str = "") -> list[str]:
 
 
 def finish_run(run: PlannedRun, watch: Watcher = ignore_event) -> None:
-    """Do the steps of a run that are not finished. A call after a kill continues the run.
+    """Do the unfinished steps of a run; a call after a kill continues it.
 
     Raises:
         DataError: the run was begun with another definition, or another process works on it.
@@ -259,7 +259,7 @@ def _translate(run: PlannedRun, test: SharedText, watch: Watcher) -> None:
 
 
 def _remove_lists(work: Path) -> None:
-    """Remove stores, n-best lists and search graphs; settings, weights and summary stay."""
+    """Remove stores, n-best lists and search graphs of a working directory."""
     for path in list(work.iterdir()):
         if _LISTS.fullmatch(path.name):
             if path.is_dir():

@@ -37,12 +37,30 @@ with open(nbest_path, "w") as nbest:
             print(sentence, text, features, score, sep=" ||| ", file=nbest)
 """
 
+_EXPERIMENT = """\
+baseline = "kbmira"
+[settings]
+decode-command = "python3 decoder.py {weights} {input} {nbest}"
+max-iterations = 1
+[features.two]
+config = "start.weights"
+[tuning.dev]
+input = "dev.fr"
+refs = "dev.en"
+[tests.test]
+input = "dev.fr"
+refs = "dev.en"
+[systems.kbmira]
+[systems.untuned]
+untuned = true
+"""
+
 
 def write_example_files(directory: Path) -> None:
     """Write ``run1.best100.out.gz``, ``dev.en`` and ``run1.dense`` of a toy system.
 
-    ``dev.fr``, ``start.weights`` and ``decoder.py`` belong to it. ``mert-work`` is the working
-    directory of another one.
+    ``dev.fr``, ``start.weights`` and ``decoder.py`` belong to it; ``small.toml`` is an experiment
+    with it. ``mert-work`` is the working directory of another one.
     """
     make_run(directory / "mert-work")
     lines = []
@@ -61,3 +79,4 @@ def write_example_files(directory: Path) -> None:
     (directory / "start.weights").write_text("LM0= 0.2\nWordPenalty0= 0.8\n")
     (directory / "dev.fr").write_text("\n".join(REFERENCES) + "\n")
     (directory / "decoder.py").write_text(f"HYPOTHESES = {_HYPOTHESES!r}\n{_DECODER}")
+    (directory / "small.toml").write_text(_EXPERIMENT)
