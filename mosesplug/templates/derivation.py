@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Derivation", "Phrase", "PhrasePair", "Words"]
+__all__ = ["Phrase", "PhraseDerivation", "PhrasePair", "Words"]
 
 Words = tuple[str, ...]
 
@@ -37,7 +37,7 @@ class Phrase:
 
 
 @dataclass(frozen=True)
-class Derivation:
+class PhraseDerivation:
     """The phrases of a hypothesis in target order, which cover the source sentence.
 
     A hypothesis without segmentation has one phrase, the sentence.

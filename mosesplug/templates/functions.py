@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, NamedTuple
 
 from mosesplug.options import Opt
-from mosesplug.templates.derivation import Derivation, Phrase, PhrasePair, Words
+from mosesplug.templates.derivation import Phrase, PhraseDerivation, PhrasePair, Words
 
 __all__ = [
     "BOS",
     "EOS",
     "OTHER",
-    "Context",
     "Counts",
     "Need",
     "NgramTemplate",
+    "PhraseContext",
     "PhraseLengthFeature",
     "PhrasePairFeature",
     "PhraseTemplate",
@@ -57,7 +57,7 @@ _PUNCTUATION = frozenset("\"'!?¿·()#_,.:;•&@‑/\\0123456789~=".encode())
 BOS, EOS = "<s>", "</s>"
 
 
-class Context(NamedTuple):
+class PhraseContext(NamedTuple):
     """What surrounds a phrase.
 
     Attributes:
@@ -90,7 +90,7 @@ class Template:
         """What lists must carry, beside the texts."""
         return frozenset()
 
-    def count(self, derivation: Derivation) -> Counts:
+    def count(self, derivation: PhraseDerivation) -> Counts:
         """Return the features of a derivation."""
         raise NotImplementedError
 
@@ -107,15 +107,15 @@ class PhraseTemplate(Template):
     def scope(self) -> Scope:
         return "phrase"
 
-    def features(self, phrase: Phrase, context: Context) -> Iterator[str]:
+    def features(self, phrase: Phrase, context: PhraseContext) -> Iterator[str]:
         """Yield the features of a phrase without prefix, one as often as it occurs."""
         raise NotImplementedError
 
-    def count(self, derivation: Derivation) -> Counts:
+    def count(self, derivation: PhraseDerivation) -> Counts:
         target, begin = derivation.target, 0
         features: list[str] = []
         for phrase in derivation.phrases:
-            features += self.features(phrase, Context(derivation.source, target, begin))
+            features += self.features(phrase, PhraseContext(derivation.source, target, begin))
             begin += len(phrase.pair.target)
         return self._collect(features)
 
@@ -127,7 +127,9 @@ class PhraseTemplate(Template):
         """
         if self.scope != "phrase":
             raise ValueError(f"features of {self.name} depend on what surrounds a phrase")
-        return self._collect(self.features(Phrase(0, pair), Context(pair.source, pair.target, 0)))
+        return self._collect(
+            self.features(Phrase(0, pair), PhraseContext(pair.source, pair.target, 0))
+        )
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,7 @@ class WordTranslationFeature(PhraseTemplate):
     def needs(self) -> frozenset[Need]:
         return frozenset(("alignment",))
 
-    def features(self, phrase: Phrase, context: Context) -> Iterator[str]:
+    def features(self, phrase: Phrase, context: PhraseContext) -> Iterator[str]:
         for i, j in phrase.pair.alignment:
             source, target = phrase.pair.source[i], phrase.pair.target[j]
             if self._is_ignored(source) or self._is_ignored(target):
@@ -218,7 +220,7 @@ class TargetWordInsertionFeature(PhraseTemplate):
     def needs(self) -> frozenset[Need]:
         return frozenset(("alignment",))
 
-    def features(self, phrase: Phrase, context: Context) -> Iterator[str]:
+    def features(self, phrase: Phrase, context: PhraseContext) -> Iterator[str]:
         aligned = {j for _, j in phrase.pair.alignment}
         return _unaligned(phrase.pair, phrase.pair.target, aligned, self.words)
 
@@ -236,7 +238,7 @@ class SourceWordDeletionFeature(PhraseTemplate):
     def needs(self) -> frozenset[Need]:
         return frozenset(("alignment",))
 
-    def features(self, phrase: Phrase, context: Context) -> Iterator[str]:
+    def features(self, phrase: Phrase, context: PhraseContext) -> Iterator[str]:
         aligned = {i for i, _ in phrase.pair.alignment}
         return _unaligned(phrase.pair, phrase.pair.source, aligned, self.words)
 
@@ -264,7 +266,7 @@ class PhrasePairFeature(PhraseTemplate):
     def needs(self) -> frozenset[Need]:
         return frozenset(("segmentation",))
 
-    def features(self, phrase: Phrase, context: Context) -> Iterator[str]:
+    def features(self, phrase: Phrase, context: PhraseContext) -> Iterator[str]:
         pair = f"{_join(phrase.pair.source)}~~{_join(phrase.pair.target)}"
         if self.simple:
             yield pair
@@ -283,7 +285,7 @@ class PhraseLengthFeature(PhraseTemplate):
     def needs(self) -> frozenset[Need]:
         return frozenset(("segmentation",))
 
-    def features(self, phrase: Phrase, context: Context) -> Iterator[str]:
+    def features(self, phrase: Phrase, context: PhraseContext) -> Iterator[str]:
         source, target = len(phrase.pair.source), len(phrase.pair.target)
         yield from (f"s{source}", f"t{target}", f"{source},{target}")
 
@@ -306,7 +308,7 @@ class ShapeFeature(PhraseTemplate):
     def needs(self) -> frozenset[Need]:
         return frozenset(("segmentation", "alignment") if self.of_alignment else ("segmentation",))
 
-    def features(self, phrase: Phrase, context: Context) -> Iterator[str]:
+    def features(self, phrase: Phrase, context: PhraseContext) -> Iterator[str]:
         source, target, alignment = phrase.pair.source, phrase.pair.target, phrase.pair.alignment
         if self.of_words:
             yield f"{_shape(source)}~~{_shape(target)}"
@@ -333,7 +335,7 @@ class NgramTemplate(Template):
         """
         raise NotImplementedError
 
-    def count(self, derivation: Derivation) -> Counts:
+    def count(self, derivation: PhraseDerivation) -> Counts:
         words = (BOS, *derivation.target, EOS)
         return self._collect(
             feature
