@@ -25,13 +25,13 @@ from mosesplug.extras.phrase_decoder.model_file import (
 )
 from mosesplug.extras.phrase_decoder.phrase_table import (
     LOWEST_LOG,
-    PhrasePair,
     ReorderingTable,
+    TableEntry,
     read_phrase_table,
     read_reordering,
     source_phrases,
 )
-from mosesplug.templates.derivation import PhrasePair as AlignedPair
+from mosesplug.templates.derivation import PhrasePair
 from mosesplug.templates.reading import split_words
 
 DEFAULT_TABLE_LIMIT = 20
@@ -97,7 +97,7 @@ class Tables:
         reordering: returns the available reordering scores of the given phrase pairs.
     """
 
-    pairs: Sequence[PhrasePair]
+    pairs: Sequence[TableEntry]
     rows: Mapping[bytes, Sequence[int]]
     reordering: Callable[[set[tuple[bytes, bytes]]], ReorderingTable]
     language_model: LanguageModel
@@ -188,7 +188,7 @@ def build_model(
     n_known = len(pairs)
     nothing = (0.0,) * len(table.columns)
     aligned = ((0, 0),)
-    pairs += [PhrasePair(word, word, nothing, aligned) for word in words if word not in tables.rows]
+    pairs += [TableEntry(word, word, nothing, aligned) for word in words if word not in tables.rows]
     language_model = tables.language_model
 
     surface, target_words, target_offsets = _surface(pairs)
@@ -226,9 +226,9 @@ def build_model(
     )
 
 
-def _count_sparse(features: ModelFeatures, pair: PhrasePair) -> Mapping[str, float]:
+def _count_sparse(features: ModelFeatures, pair: TableEntry) -> Mapping[str, float]:
     """Return the values of the sparse features of a pair."""
-    words = AlignedPair(split_words(pair.source), split_words(pair.target), pair.alignment)
+    words = PhrasePair(split_words(pair.source), split_words(pair.target), pair.alignment)
     counts: dict[str, float] = {}
     for template in features.templates:
         counts.update(template.count_pair(words))
@@ -248,7 +248,7 @@ def _feature(features: ModelFeatures, kind: str) -> Feature:
     return feature
 
 
-def _surface(pairs: Sequence[PhrasePair]) -> tuple[list[bytes], Ints32, Ints]:
+def _surface(pairs: Sequence[TableEntry]) -> tuple[list[bytes], Ints32, Ints]:
     """Return the distinct target words, phrases as word positions, and phrase offsets."""
     numbers: dict[bytes, int] = {}
     flat: list[int] = []
@@ -260,7 +260,7 @@ def _surface(pairs: Sequence[PhrasePair]) -> tuple[list[bytes], Ints32, Ints]:
 
 
 def _values(
-    features: ModelFeatures, pairs: Sequence[PhrasePair], n_known: int, lengths: Ints, inner: Floats
+    features: ModelFeatures, pairs: Sequence[TableEntry], n_known: int, lengths: Ints, inner: Floats
 ) -> Floats:
     """Return values of features of a pair alone; pairs from ``n_known`` on copy words."""
     values = np.zeros((len(pairs), len(features.weights)))
@@ -280,7 +280,7 @@ def _values(
     return values
 
 
-def _best_options(pairs: Sequence[PhrasePair], estimate: Floats, limit: int) -> dict[bytes, Ints]:
+def _best_options(pairs: Sequence[TableEntry], estimate: Floats, limit: int) -> dict[bytes, Ints]:
     """Return the best ``limit`` pairs (0: all) of each source phrase.
 
     Ties are in file order.
@@ -297,7 +297,7 @@ def _best_options(pairs: Sequence[PhrasePair], estimate: Floats, limit: int) -> 
 
 
 def _reordering(
-    tables: Tables, pairs: Sequence[PhrasePair], options: dict[bytes, Ints]
+    tables: Tables, pairs: Sequence[TableEntry], options: dict[bytes, Ints]
 ) -> tuple[Floats, Ints32]:
     """Return the reordering scores, and the class of each pair's forward scores."""
     scores = np.zeros((len(pairs), N_REORDERING))

@@ -23,7 +23,7 @@ ReorderingTable = dict[tuple[bytes, bytes], tuple[float, ...]]
 
 
 @dataclass(frozen=True)
-class PhrasePair:
+class TableEntry:
     """A line of the phrase table; scores are natural logarithms, at least -100.
 
     Attributes:
@@ -52,7 +52,7 @@ def read_phrase_table(
     wanted: set[bytes] | None,
     *,
     with_alignment: bool = False,
-) -> list[PhrasePair]:
+) -> list[TableEntry]:
     """Read ``source ||| target ||| score score ... [||| alignment ||| counts ...]``.
 
     Args:
@@ -84,7 +84,7 @@ def read_phrase_table(
         if with_alignment and more:
             alignment = _points(path, number, more[0], source.count(b" ") + 1, len(words))
         logs = _logs(path, number, scores, n_scores)
-        pairs.append(PhrasePair(source, b" ".join(words), logs, alignment))
+        pairs.append(TableEntry(source, b" ".join(words), logs, alignment))
     return pairs
 
 
