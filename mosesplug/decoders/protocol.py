@@ -325,7 +325,7 @@ class Description:
         return None
 
     def translate(self, config: Path, input_file: Path) -> tuple[str, ...] | None:
-        """Return the command that prints 1-best translations; None if it writes lists only."""
+        """Return the command that prints 1-best translations; None if there is none."""
         del config, input_file
         return None
 
