@@ -20,7 +20,7 @@ from formats.words import Floats32, Ints32, Positions
 from mosesplug.errors import UsageError
 from mosesplug.kernels import read_only
 from mosesplug.templates.declaration import Templates
-from mosesplug.templates.derivation import Phrase, PhraseDerivation, PhrasePair, Words
+from mosesplug.templates.derivation import AlignedDerivation, Phrase, PhrasePair, Words
 from mosesplug.templates.functions import BOS, EOS, NgramTemplate, PhraseTemplate, Template
 from mosesplug.templates.kernels import ScannedPhrases, scan_phrases, scan_windows, sum_features
 from mosesplug.templates.reading import has_marks, read_derivation, split_words
@@ -74,7 +74,7 @@ class TemplateFeatures:
             return block
         self._check_names(block)
         units = _Units(len(block))
-        derivations: Mapping[int, PhraseDerivation] = {}
+        derivations: Mapping[int, AlignedDerivation] = {}
         if self._local or self._in_source or self._in_target:
             derivations = self._add_phrases(block, units)
         elif any(has_marks(block.text(row)) for row in range(min(len(block), _FIRST))):
@@ -85,7 +85,7 @@ class TemplateFeatures:
             self._add_windows(block, order, templates, units)
         return self._join(block, units)
 
-    def _add_phrases(self, block: NBestList, units: _Units) -> dict[int, PhraseDerivation]:
+    def _add_phrases(self, block: NBestList, units: _Units) -> dict[int, AlignedDerivation]:
         """Add the features of phrases; return the derivations of unusual lines, at least."""
         sentences = self._read_sentences(block)
         phrases = scan_phrases(
@@ -164,7 +164,7 @@ class TemplateFeatures:
 
     def _read_derivations(
         self, block: NBestList, sentences: Sequence[Words], rows: Iterable[int]
-    ) -> dict[int, PhraseDerivation]:
+    ) -> dict[int, AlignedDerivation]:
         needs = self._templates.needs
         return {
             row: read_derivation(
@@ -178,7 +178,7 @@ class TemplateFeatures:
         }
 
     def _check_points(
-        self, block: NBestList, phrases: ScannedPhrases, derivations: Iterable[PhraseDerivation]
+        self, block: NBestList, phrases: ScannedPhrases, derivations: Iterable[AlignedDerivation]
     ) -> None:
         """Check, in the first block, that there is an alignment at all."""
         self._has_points = (
@@ -206,12 +206,12 @@ class TemplateFeatures:
                 for name, value in template.count_pair(phrase.pair).items()
             }
         if self._in_source:
-            own = PhraseDerivation(source, (phrase,))
+            own = AlignedDerivation(source, (phrase,))
             return {**counts, **self._count(self._in_source, own)}
         return counts
 
     def _count(
-        self, templates: Sequence[Template], derivation: PhraseDerivation
+        self, templates: Sequence[Template], derivation: AlignedDerivation
     ) -> dict[int, float]:
         return {
             self._names.setdefault(name, len(self._names)): value
@@ -280,7 +280,7 @@ def _read_phrase(block: NBestList, phrases: ScannedPhrases, number: int, source:
     return Phrase(first, PhrasePair(source[first:last], target, alignment))
 
 
-def _remove_marks(block: NBestList, derivations: Mapping[int, PhraseDerivation]) -> NBestList:
+def _remove_marks(block: NBestList, derivations: Mapping[int, AlignedDerivation]) -> NBestList:
     """Return the block without phrase boundaries in its texts."""
     rows = [row for row in derivations if has_marks(block.text(row))]
     if not rows:

@@ -19,7 +19,7 @@ from formats.errors import FormatError
 from formats.text import StrPath, open_text, read_bytes
 from mosesplug.errors import UsageError, suggest
 from mosesplug.options import Opt, list_options
-from mosesplug.templates.derivation import PhraseDerivation
+from mosesplug.templates.derivation import AlignedDerivation
 from mosesplug.templates.functions import (
     Counts,
     Need,
@@ -87,7 +87,7 @@ class Templates:
             if isinstance(template, PhraseTemplate) and template.scope == "phrase"
         )
 
-    def count(self, derivation: PhraseDerivation) -> Counts:
+    def count(self, derivation: AlignedDerivation) -> Counts:
         """Return the features of a derivation."""
         counts: Counts = {}
         for template in self.templates:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Phrase", "PhraseDerivation", "PhrasePair", "Words"]
+__all__ = ["AlignedDerivation", "Phrase", "PhrasePair", "Words"]
 
 Words = tuple[str, ...]
 
@@ -37,7 +37,7 @@ class Phrase:
 
 
 @dataclass(frozen=True)
-class PhraseDerivation:
+class AlignedDerivation:
     """The phrases of a hypothesis in target order, which cover the source sentence.
 
     A hypothesis without segmentation has one phrase, the sentence.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, NamedTuple
 
 from mosesplug.options import Opt
-from mosesplug.templates.derivation import Phrase, PhraseDerivation, PhrasePair, Words
+from mosesplug.templates.derivation import AlignedDerivation, Phrase, PhrasePair, Words
 
 __all__ = [
     "BOS",
@@ -90,7 +90,7 @@ class Template:
         """What lists must carry, beside the texts."""
         return frozenset()
 
-    def count(self, derivation: PhraseDerivation) -> Counts:
+    def count(self, derivation: AlignedDerivation) -> Counts:
         """Return the features of a derivation."""
         raise NotImplementedError
 
@@ -111,7 +111,7 @@ class PhraseTemplate(Template):
         """Yield the features of a phrase without prefix, one as often as it occurs."""
         raise NotImplementedError
 
-    def count(self, derivation: PhraseDerivation) -> Counts:
+    def count(self, derivation: AlignedDerivation) -> Counts:
         target, begin = derivation.target, 0
         features: list[str] = []
         for phrase in derivation.phrases:
@@ -335,7 +335,7 @@ class NgramTemplate(Template):
         """
         raise NotImplementedError
 
-    def count(self, derivation: PhraseDerivation) -> Counts:
+    def count(self, derivation: AlignedDerivation) -> Counts:
         words = (BOS, *derivation.target, EOS)
         return self._collect(
             feature

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from formats.errors import quote
 from formats.nbest.entry import Place
-from mosesplug.templates.derivation import Phrase, PhraseDerivation, PhrasePair, Words
+from mosesplug.templates.derivation import AlignedDerivation, Phrase, PhrasePair, Words
 
 __all__ = ["has_marks", "read_derivation", "split_words"]
 
@@ -58,7 +58,7 @@ def read_derivation(
     place: Place,
     *,
     needs: frozenset[str] = frozenset({"segmentation", "alignment"}),
-) -> PhraseDerivation:
+) -> AlignedDerivation:
     """Read the derivation of a hypothesis.
 
     Args:
@@ -79,7 +79,7 @@ def read_derivation(
         words = split_words(text)
         spans = [] if segmentation is None else _read_spans(segmentation, len(words), place)
     if not source and not words:
-        return PhraseDerivation((), ())
+        return AlignedDerivation((), ())
     if not spans:
         if "segmentation" in needs:
             raise place.error("the hypothesis has no segmentation into phrases", _ASK_MOSES)
@@ -88,7 +88,7 @@ def read_derivation(
     if alignment is None and "alignment" in needs and any(span.points is None for span in spans):
         raise place.error("the hypothesis has no word alignment", _ASK_MOSES)
     points = _distribute(_read_points(alignment or b"", place), spans, len(words), place)
-    return PhraseDerivation(
+    return AlignedDerivation(
         source,
         tuple(
             Phrase(

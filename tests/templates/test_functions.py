@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from mosesplug.templates.derivation import Phrase, PhraseDerivation, PhrasePair
+from mosesplug.templates.derivation import AlignedDerivation, Phrase, PhrasePair
 from mosesplug.templates.functions import (
     PhraseLengthFeature,
     PhrasePairFeature,
@@ -23,7 +23,7 @@ from mosesplug.templates.functions import (
 
 # das alte Haus , 10 -> the old | of 10 | House
 HOUSE = PhrasePair(("Haus", ","), ("House",), ((0, 0),))
-DERIVATION = PhraseDerivation(
+DERIVATION = AlignedDerivation(
     ("das", "alte", "Haus", ",", "10"),
     (
         Phrase(0, PhrasePair(("das", "alte"), ("the", "old"), ((0, 0), (1, 1)))),
@@ -99,6 +99,6 @@ def test_unknown_words_are_neither_inserted_nor_deleted() -> None:
 
 def test_short_sentences_have_n_grams() -> None:
     """Moses writes the end of a sentence alone if it is shorter than the n-gram."""
-    derivation = PhraseDerivation(("ja",), (Phrase(0, PhrasePair(("ja",), ("yes",), ((0, 0),))),))
+    derivation = AlignedDerivation(("ja",), (Phrase(0, PhrasePair(("ja",), ("yes",), ((0, 0),))),))
     template = TargetNgramFeature("TN", 3)
     assert [*template.count(derivation)] == ["TN_yes", "TN_<s>:yes", "TN_yes:</s>", "TN_</s>"]

@@ -6,13 +6,13 @@ import pytest
 
 from formats.errors import FormatError
 from formats.nbest.entry import Place
-from mosesplug.templates.derivation import Phrase, PhraseDerivation, PhrasePair
+from mosesplug.templates.derivation import AlignedDerivation, Phrase, PhrasePair
 from mosesplug.templates.functions import Need
 from mosesplug.templates.reading import read_derivation
 
 SOURCE = ("das", "alte", "haus", "da")
 PLACE = Place("list", 7)
-EXPECTED = PhraseDerivation(
+EXPECTED = AlignedDerivation(
     SOURCE,
     (
         Phrase(0, PhrasePair(("das",), ("the",), ((0, 0),))),
@@ -51,7 +51,7 @@ def test_without_segmentation() -> None:
 
 
 def test_empty_sentence() -> None:
-    assert read_derivation((), b"", b" ||| ", PLACE) == PhraseDerivation((), ())
+    assert read_derivation((), b"", b" ||| ", PLACE) == AlignedDerivation((), ())
 
 
 @pytest.mark.parametrize(
