@@ -209,7 +209,7 @@ def validate(
 def _add_run_source(
     settings: LearningSettings, optimizer: Optimizer, given: GivenData
 ) -> GivenData:
-    """Return the data with the source lengths of the run, if an algorithm needs and lacks them.
+    """Return the data with the source lengths of the run where the algorithm needs them.
 
     Raises:
         UsageError: they are needed and not known.

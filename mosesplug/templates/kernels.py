@@ -41,7 +41,10 @@ class ScannedPhrases(NamedTuple):
 
 @inlined_kernel
 def _is_blank(byte: int) -> bool:
-    """Return whether ``bytes.split`` splits at a byte: other control characters are in words."""
+    """Return whether ``bytes.split`` splits at a byte.
+
+    Other control characters are parts of words.
+    """
     return byte == _BLANK or _TAB <= byte <= _RETURN
 
 
