@@ -68,7 +68,7 @@ def mbr(options: MbrCommand) -> None:
         tasks = _read_tasks(options, lists, utility, metric)
         for sentence, decision in decide_translations(tasks, criterion, options.threads):
             decisions[sentence] = decision
-            progress(len(decisions), len(decisions), "sentences")
+            progress(len(decisions), 0, "sentences")
     texts = {sentence: b" ".join(decision.words) for sentence, decision in decisions.items()}
     write_output(options.output, format_translations(texts))
     if not options.quiet:

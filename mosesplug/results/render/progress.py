@@ -110,4 +110,5 @@ class WorkDisplay:
         if now - self._last < _SECONDS_BETWEEN_LINES:
             return
         self._last = now
-        self._line.write(f"{self._what}: {done} of {total}, {now - self._begin:.0f} s\n")
+        of_total = f" of {total}" if total > 0 else ""
+        self._line.write(f"{self._what}: {done}{of_total}, {now - self._begin:.0f} s\n")

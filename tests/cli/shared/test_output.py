@@ -18,9 +18,9 @@ def test_progress_without_a_terminal(monkeypatch: pytest.MonkeyPatch, quiet: boo
     monkeypatch.setattr("sys.stderr", stream)
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
     with output.progress_bar(quiet) as report:
-        for done in range(1, 5):
-            report(done, 9, "climbs")
-    lines = "climbs: 2 of 9, 30 s\nclimbs: 4 of 9, 61 s\n"
+        for done, total in ((1, 9), (2, 9), (3, 9), (4, 0)):  # 0: unknown
+            report(done, total, "climbs")
+    lines = "climbs: 2 of 9, 30 s\nclimbs: 4, 61 s\n"
     assert stream.getvalue() == ("" if quiet else lines)
 
 
