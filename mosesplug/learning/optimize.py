@@ -209,7 +209,7 @@ def validate(
 def _add_run_source(
     settings: LearningSettings, optimizer: Optimizer, given: GivenData
 ) -> GivenData:
-    """Return the data with the source lengths of the run where the algorithm needs them.
+    """Return the data, with the run's source lengths if an algorithm needs them.
 
     Raises:
         UsageError: they are needed and not known.
