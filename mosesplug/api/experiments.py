@@ -97,7 +97,7 @@ def forecast_experiment(
 ) -> list[RunForecast]:
     """List the runs of an experiment and estimate their time.
 
-    Nothing is run or written. The whole file is checked, as ``run_experiment`` does before it runs anything.
+    Nothing is run or written. The whole file is checked, as by ``run_experiment``.
 
     Args:
         file, directory, paths, systems, seeds: as for ``run_experiment``.
