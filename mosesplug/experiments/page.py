@@ -12,7 +12,13 @@ from mosesplug.experiments.table import (
     tabulate_experiment,
 )
 from mosesplug.results.render.tables import layout_table
-from mosesplug.results.report.bars import BAR_STYLE, BarGroup, render_bars, render_legend
+from mosesplug.results.report.bars import (
+    BAR_STYLE,
+    N_COLORS,
+    BarGroup,
+    render_bars,
+    render_legend,
+)
 from mosesplug.results.report.document import render_document, render_section
 from mosesplug.results.report.scatter import SCATTER_STYLE, Axis, Mark, render_scatter
 
@@ -51,29 +57,62 @@ def _draw(table: ExperimentTable) -> Iterator[str]:
     bars = render_legend(names) + render_bars(groups, f"{metric} of each test set")
     yield render_section(f"{metric} of each test set", "Means over the seeds.", bars)
     score = Axis(f"mean {metric}", table.is_error_rate)
-    for heading, note, attribute in (
-        ("Score and CPU time", "CPU seconds of the tuning, mean over the seeds.", "cpu"),
-        ("Score and active features", "Number of weights that are not 0.", "active"),
-        ("Score and size of the tuning set", "Number of source sentences.", "sentences"),
+    for heading, note, axis, values in (
+        (
+            "Score and CPU time",
+            "CPU seconds of the tuning, mean over the seeds.",
+            Axis("CPU s", is_turned=True),
+            [row.cpu for row in table.rows],
+        ),
+        (
+            "Score and active features",
+            "Number of weights that are not 0.",
+            Axis("active"),
+            [row.active for row in table.rows],
+        ),
     ):
-        values = [float(getattr(row, attribute)) for row in table.rows]
         if len(set(values)) > 1:
-            label = {"cpu": "CPU s", "active": "active", "sentences": "sentences"}[attribute]
-            marks = _mark(table.rows, names, values, label)
-            plot = render_scatter(marks, Axis(label, attribute == "cpu"), score)
-            yield render_section(heading, note, plot)
+            kinds = ["start" if row.label == row.baseline else "learned" for row in table.rows]
+            marks = _mark(table.rows, names, values, kinds, axis)
+            yield render_section(heading, note, render_scatter(marks, axis, score))
+    yield from _draw_learning_curves(table, names, score)
+
+
+def _draw_learning_curves(
+    table: ExperimentTable, names: Sequence[str], score: Axis
+) -> Iterator[str]:
+    """Yield the scores by the size of the tuning set, unless all have one size."""
+    if len({row.sentences for row in table.rows}) == 1:
+        return
+    series = [
+        f"{row.system} {row.features}" if "features" in table.varying else row.system
+        for row in table.rows
+    ]
+    order = list(dict.fromkeys(series))
+    axis = Axis("sentences")
+    kinds = [f"c{order.index(name) % N_COLORS}" for name in series]
+    sizes = [float(row.sentences) for row in table.rows]
+    marks = _mark(table.rows, names, sizes, kinds, axis)
+    curves: dict[tuple[str, str], list[Mark]] = {}
+    for row, name, mark in zip(table.rows, series, marks, strict=True):
+        curves.setdefault((name, row.input), []).append(mark)
+    lines = [sorted(curve, key=lambda mark: mark.x) for curve in curves.values()]
+    plot = render_scatter(marks, axis, score, [line for line in lines if len(line) > 1])
+    yield render_section(
+        "Learning curves",
+        "Number of source sentences of the tuning set. Lines connect tuning sets from one file.",
+        render_legend(order) + plot,
+    )
 
 
 def _mark(
-    rows: Sequence[ExperimentRow], names: Sequence[str], values: Sequence[float], label: str
+    rows: Sequence[ExperimentRow],
+    names: Sequence[str],
+    values: Sequence[float],
+    kinds: Sequence[str],
+    axis: Axis,
 ) -> list[Mark]:
     return [
-        Mark(
-            value,
-            row.mean,
-            "start" if row.label == row.baseline else "learned",
-            f"{name}: {row.mean:.2f}, {value:.0f} {label}",
-            5.0,
-        )
-        for row, name, value in zip(rows, names, values, strict=True)
+        Mark(value, row.mean, kind, f"{name}: {row.mean:.2f}, {value:.0f} {axis.label}", 5.0)
+        for row, name, value, kind in zip(rows, names, values, kinds, strict=True)
     ]

@@ -67,6 +67,7 @@ class ExperimentRow:
 
     Attributes:
         baseline: the label of the row that it is compared with.
+        input: the file that the tuning set is from, and which part of it.
         runs, planned: number of finished runs, and of all.
         tests: by metric, then by test set.
         mean, deviation: of the mean over the test sets by the first metric.
@@ -79,6 +80,7 @@ class ExperimentRow:
     features: Text
     tuning: Text
     baseline: str
+    input: str
     sentences: int
     runs: int
     planned: int
@@ -232,11 +234,13 @@ def _make_row(
     records = [record for run in runs if (record := read_record(run)) is not None]
     first = [score.scores for score in scores[: len(plan.tests)]]
     means = [fmean(values) for values in zip(*first, strict=True)]
+    keys = plan.experiment.tuning[row.tuning].keys
     return ExperimentRow(
         row.system,
         row.features,
         row.tuning,
         plan.baselines[row].label,
+        f"{keys.input} {keys.part}".rstrip(),
         runs[0].n_sentences,
         len(runs),
         len(plan.runs_of(row)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -152,8 +153,32 @@ def test_all_forms_of_the_table_are_written(made: ExperimentPlan) -> None:
     assert document["rows"][0]["tests"][0]["scores"] == pytest.approx([8.0, 10.0])
     for text in ("5.50 ± 0.71", "Score and CPU time", "Score and active features", "<svg"):
         assert text in page
-    assert "Score and size of the tuning set" not in page  # there is one
+    assert "Learning curves" not in page  # there is one size
     assert page.count("<circle") == 4
+
+
+def test_lines_connect_tuning_sets_of_one_file(plan: Plan, toy_directory: Path) -> None:
+    (toy_directory / "ten").write_text("".join(f"{line}\n" for line in TEXT))
+    more = """
+[tuning.whole]
+input = "input"
+refs = "reference"
+[tuning.other]
+input = "ten"
+refs = "ten"
+[systems.base]
+"""
+    made = plan(EXPERIMENT.partition("[systems.base]")[0] + more)
+    for run in made.runs:
+        finish(run, {"one": run.n_sentences, "two": 0})
+    page = write_table(make_table(made), made).read_text()
+    curves = page.partition("Learning curves")[2]
+    [points] = re.findall(r'<polyline class="line c0" points="([^"]*)"', curves)
+    (left, top), (right, bottom) = (map(float, point.split(",")) for point in points.split())
+    # 12 sentences are to the right of 6, and more errors are below.
+    assert left < right
+    assert top < bottom
+    assert curves.count('<circle class="c0"') == 3
 
 
 def test_a_table_of_nothing(plan: Plan, toy_directory: Path) -> None:

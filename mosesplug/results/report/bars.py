@@ -22,7 +22,8 @@ _LEFT = 24.0
 _WIDTH = 60.0
 """Percent of the width that the longest bar takes; its number follows."""
 
-_COLORS = 8
+N_COLORS = 8
+"""Number of colors; their classes are c0, c1 and so on."""
 
 _LIGHT = ("2563eb", "ea580c", "0f766e", "9333ea", "ca8a04", "db2777", "64748b", "65a30d")
 _DARK = ("60a5fa", "fb923c", "2dd4bf", "c084fc", "facc15", "f472b6", "94a3b8", "a3e635")
@@ -30,7 +31,7 @@ _DARK = ("60a5fa", "fb923c", "2dd4bf", "c084fc", "facc15", "f472b6", "94a3b8", "
 
 def _list_colors(colors: Sequence[str]) -> str:
     return " ".join(
-        f".c{place} {{ fill: #{color}; background: #{color}; }}"
+        f".c{place} {{ fill: #{color}; background: #{color}; color: #{color}; }}"
         for place, color in enumerate(colors)
     )
 
@@ -73,7 +74,7 @@ def render_bars(groups: Sequence[BarGroup], title: str) -> str:
             length = 0.0 if math.isnan(value) else value * scale
             start = zero + min(length, 0.0)
             parts.append(
-                f'<rect class="c{place % _COLORS}" x="{start:.2f}%" y="{top + 1}" '
+                f'<rect class="c{place % N_COLORS}" x="{start:.2f}%" y="{top + 1}" '
                 f'width="{abs(length):.2f}%" height="{_BAR - 3}"></rect>'
                 f'<text class="v" x="{max(start + abs(length), zero) + 0.7:.2f}%" '
                 f'y="{top + _BAR / 2:g}" dy=".32em">{escape(text)}</text>'
@@ -90,7 +91,7 @@ def render_bars(groups: Sequence[BarGroup], title: str) -> str:
 def render_legend(names: Sequence[str]) -> str:
     """Return the colors of the bars with their names."""
     entries = "".join(
-        f'<span><i class="c{place % _COLORS}"></i>{escape(name)}</span>'
+        f'<span><i class="c{place % N_COLORS}"></i>{escape(name)}</span>'
         for place, name in enumerate(names)
     )
     return f'<p class="legend">{entries}</p>\n'

@@ -18,7 +18,8 @@ _TICKS = 5
 SCATTER_STYLE = """
 .scatter { width: 100%; max-width: 30rem; } .scatter text { font-size: 12px; }
 .scatter .grid { stroke: currentColor; opacity: .15; } .scatter .front { fill: none;
-  stroke: #ea580c; stroke-width: 1.5; } .scatter .between { fill: #64748b; }
+  stroke: #ea580c; stroke-width: 1.5; } .scatter .line { fill: none; stroke: currentColor; }
+.scatter .between { fill: #64748b; }
 .scatter .changed { fill: #94a3b8; opacity: .7; } .scatter .start { fill: #ef4444; }
 .scatter .learned { fill: #3b82f6; } .scatter .optimal { stroke: #ea580c; stroke-width: 1.5; }
 .legend .start, .legend .learned, .legend .between, .legend .changed, .legend .front {
@@ -55,8 +56,14 @@ class Mark:
     is_optimal: bool = False
 
 
-def render_scatter(marks: Sequence[Mark], x: Axis, y: Axis) -> str:
-    """Return a plot as an ``<svg>`` element; later marks cover earlier ones."""
+def render_scatter(
+    marks: Sequence[Mark], x: Axis, y: Axis, lines: Sequence[Sequence[Mark]] = ()
+) -> str:
+    """Return a plot as an ``<svg>`` element; later marks cover earlier ones.
+
+    Args:
+        lines: marks that a line connects, in their order; it has the class of the first one.
+    """
     across = _Scale.of_values([mark.x for mark in marks], _LEFT, _WIDTH - _RIGHT, x.is_turned)
     up = _Scale.of_values([mark.y for mark in marks], _HEIGHT - _BOTTOM, _TOP, y.is_turned)
     bottom, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
@@ -77,6 +84,9 @@ def render_scatter(marks: Sequence[Mark], x: Axis, y: Axis) -> str:
     if len(front) > 1:
         path = " ".join(f"{left:.1f},{top:.1f}" for left, top in front)
         parts.append(f'<polyline class="front" points="{path}"/>')
+    for line in lines:
+        path = " ".join(f"{across.place(m.x):.1f},{up.place(m.y):.1f}" for m in line)
+        parts.append(f'<polyline class="line {line[0].kind}" points="{path}"/>')
     for mark in marks:
         optimal = " optimal" if mark.is_optimal else ""
         parts.append(
