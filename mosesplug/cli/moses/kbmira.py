@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         KbmiraOptions,
         MiraEpoch,
         MiraLearner,
-        ShardLosses,
+        VisitFigures,
     )
     from mosesplug.optimizers.batch.mira.kernels import MiraDecisions
 
@@ -152,7 +152,7 @@ def _kbmira(arguments: KbmiraArguments) -> None:
     if not arguments.streaming_out:
         orders.shuffle_for_evaluation()
         _log(f"Initial BLEU = {learner.score(learner.average()):g}\n")
-    visit: Callable[..., MiraDecisions | ShardLosses] = learner.visit
+    visit: Callable[..., MiraDecisions | VisitFigures] = learner.visit
     if arguments.verbose or arguments.streaming_out:
         from mosesplug.cli.moses.kbmira_display import Display
 

@@ -8,7 +8,7 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.batch.mira.kbmira import MiraLearner, ShardLosses
+from mosesplug.optimizers.batch.mira.kbmira import MiraLearner, VisitFigures
 from mosesplug.optimizers.batch.mira.kernels import MiraDecisions
 
 SMALLEST = 1e-8
@@ -47,20 +47,20 @@ class Display:
         self._updates = updates
         self._weights = weights
 
-    def visit(self, order: NDArray[np.int64]) -> ShardLosses:
+    def visit(self, order: NDArray[np.int64]) -> VisitFigures:
         """Visit the sentences in this order, like the learner's ``visit``."""
-        losses = np.zeros(len(order), dtype=np.float32)
+        losses, spreads = np.zeros((2, len(order)), dtype=np.float32)
         for number in range(len(order)):
             before = self._learner.state.weights.copy()
             visit = self._learner.visit(order[number : number + 1])
-            losses[number] = visit.loss[0]
+            losses[number], spreads[number] = visit.loss[0], visit.spread[0]
             if self._updates is not None and visit.occasion[0]:
                 print(self._update(number, before, visit), file=self._updates, flush=True)
             if self._weights is not None:
                 print(
                     self._shown_weights(self._learner.state.weights), file=self._weights, flush=True
                 )
-        return ShardLosses(losses)
+        return VisitFigures(losses, spreads)
 
     def _update(self, number: int, weights: NDArray[np.float32], visit: MiraDecisions) -> str:
         """Return the lines about one update, followed by an empty line."""

@@ -33,8 +33,8 @@ from mosesplug.optimizers.lists.rows import (
 )
 from mosesplug.optimizers.online.algorithms import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step, apply_sum
-from mosesplug.optimizers.online.margins import report_spreads
 from mosesplug.optimizers.online.options import GraphCostOptions
+from mosesplug.optimizers.spread import report_spreads
 from mosesplug.options import Opt
 from mosesplug.tuning_set import Batch
 

@@ -37,7 +37,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from mosesplug.arrays import Choice, Scores, SentenceValues
+from mosesplug.arrays import Choice, Scores
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.lists.rows import (
     MaskedRows,
@@ -68,6 +68,7 @@ from mosesplug.optimizers.online.options import (
     OnlineOptions,
 )
 from mosesplug.optimizers.oracles import sentence_oracles
+from mosesplug.optimizers.spread import find_spreads, report_spreads
 from mosesplug.options import Opt, same_as
 from mosesplug.tuning_set import Batch
 
@@ -269,6 +270,7 @@ def perceptron_learner(options: PerceptronOptions) -> Learner:
             report={
                 "loss": float((scores[best] - scores[oracles]).sum()) / max(1, len(best)),
                 "violations": float(violations),
+                **report_spreads(find_spreads(batch.offsets, scores, oracles)),
             },
         )
 
@@ -377,18 +379,6 @@ def _margin_learner(
         )
 
     return additive_learner(change, costs.memory)
-
-
-def report_spreads(spreads: SentenceValues) -> dict[str, float]:
-    """Return means of the reference's score minus the lowest, and of its square.
-
-    (Eidelman et al. 2013, section 5, whose bound keeps them small.)
-    """
-    divisor = max(1, len(spreads))
-    return {
-        "spread": float(spreads.sum()) / divisor,
-        "squared_spread": float(spreads @ spreads) / divisor,
-    }
 
 
 ALGORITHMS = (

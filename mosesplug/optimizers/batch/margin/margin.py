@@ -43,6 +43,7 @@ from mosesplug.optimizers.problem import (
 )
 from mosesplug.optimizers.registry import Algorithm
 from mosesplug.optimizers.solvers.quasi_newton import Minimum
+from mosesplug.optimizers.spread import find_spreads, report_spreads
 from mosesplug.options import Opt
 
 Floats = NDArray[np.float64]
@@ -210,7 +211,7 @@ def _solve_in_rounds(
             score = _score(problem, lists, weights)
             if best is None or score > best_score:
                 best, best_score = result, score
-            rounds.append(_round(lists, gains, result, score, options))
+            rounds.append(_round(lists, gains, references, result, score, options))
             progress(number, options.rounds, "rounds")
             if options.oracles == "best":
                 break
@@ -223,7 +224,12 @@ def _solve_in_rounds(
 
 
 def _round(
-    lists: ScaledLists, gains: Floats, fit: Minimum, score: float, options: _ReferenceOptions
+    lists: ScaledLists,
+    gains: Floats,
+    references: NDArray[np.int64],
+    fit: Minimum,
+    score: float,
+    options: _ReferenceOptions,
 ) -> Mapping[str, Any]:
     step = {
         "objective": fit.loss,
@@ -232,6 +238,7 @@ def _round(
         "iterations": fit.iterations,
         "converged": fit.has_converged,
         "score": score,
+        **report_spreads(find_spreads(lists.offsets, lists.scores(fit.weights), references)),
     }
     if options.oracles == "hope":
         step["ramp"] = ramp_loss(lists, fit.weights, gains, options.regularization)

@@ -51,6 +51,7 @@ from mosesplug.optimizers.problem import (
     score_solution,
 )
 from mosesplug.optimizers.registry import Algorithm
+from mosesplug.optimizers.spread import find_spreads, report_spreads
 from mosesplug.options import Opt
 
 Floats = NDArray[np.float64]
@@ -231,6 +232,7 @@ def rampion(
                 "ramp": ramp.surrogate(weights, ramp.second_maxima(weights)),
                 "step": step,
                 "score": score,
+                **report_spreads(find_spreads(lists.offsets, lists.scores(weights), fixed)),
             }
         )
         if score > best_score:

@@ -150,7 +150,7 @@ class GraphHypotheses:
     def visit(self, order: Order, settings: MiraSettings, state: MiraState) -> MiraDecisions:
         """See ``MiraHypotheses``."""
         decisions = MiraDecisions.empty(len(order), object)
-        hopes, fears, hope_gains, fear_gains, losses, occasions = decisions
+        hopes, fears, hope_gains, fear_gains, losses, occasions, _ = decisions
         for visit, sentence in enumerate(order.tolist()):
             pair = self.search.hope_and_fear(
                 sentence, state.weights, state.background, safe_hope=settings.safe_hope

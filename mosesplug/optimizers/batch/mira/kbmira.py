@@ -30,7 +30,7 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.arrays import Weights
+from mosesplug.arrays import SentenceValues, Weights
 from mosesplug.candidates import Candidates
 from mosesplug.errors import OptimizerError
 from mosesplug.metrics.bleu import Bleu
@@ -60,6 +60,7 @@ from mosesplug.optimizers.problem import (
     score_solution,
 )
 from mosesplug.optimizers.registry import Algorithm
+from mosesplug.optimizers.spread import report_spreads
 from mosesplug.options import Opt
 
 LARGEST = 1e15
@@ -158,10 +159,14 @@ class MiraLearner:
         return self.hypotheses.score(weights)
 
 
-class ShardLosses(NamedTuple):
-    """The losses of visited sentences, those of each shard in its order."""
+class VisitFigures(NamedTuple):
+    """Losses and spreads of visited sentences, those of each shard in its order.
+
+    They are those of ``MiraDecisions``.
+    """
 
     loss: NDArray[np.float32]
+    spread: NDArray[np.float32]
 
 
 class ShardedMiraLearner:
@@ -188,7 +193,7 @@ class ShardedMiraLearner:
         """Number of updates of all shards since the start."""
         return sum(int(state.updates[0]) for state in self._states)
 
-    def visit(self, order: Order) -> ShardLosses:
+    def visit(self, order: Order) -> VisitFigures:
         """Let each shard learn from its sentences in order, then mix the weights."""
         ends = zip(self._firsts[:-1].tolist(), self._firsts[1:].tolist(), strict=True)
         orders = [order[(order >= first) & (order < last)] - first for first, last in ends]
@@ -200,7 +205,8 @@ class ShardedMiraLearner:
             mean = np.clip(mean, self.settings.low, self.settings.high)  # rounding
             mean = np.where(self.settings.active, mean, weights[0])
             self._states = [state._replace(weights=mean) for state in self._states]
-        return ShardLosses(np.concatenate([loss for _, loss in visits]))
+        columns = zip(*(figures for _, figures in visits), strict=True)
+        return VisitFigures(*map(np.concatenate, columns))
 
     def average(self) -> SingleWeights:
         """Return the averaged weights in Moses' scale; see ``average_weights``."""
@@ -225,12 +231,12 @@ def _prepare_shard(shard: ListShard, metric: Metric) -> ListHypotheses:
 
 def _visit_shard(
     hypotheses: ListHypotheses, order: Order, settings: MiraSettings, state: MiraState
-) -> tuple[MiraState, NDArray[np.float32]]:
-    """Return the state after an epoch, and the losses."""
+) -> tuple[MiraState, VisitFigures]:
+    """Return the state after an epoch, and the losses and spreads."""
     state = copy.deepcopy(state)
-    loss = hypotheses.visit(order, settings, state).loss
+    decisions = hypotheses.visit(order, settings, state)
     average_weights(state)  # every total catches up, before the weights are mixed
-    return state, loss
+    return state, VisitFigures(decisions.loss, decisions.spread)
 
 
 def list_learner(problem: Problem, initial: Weights, options: KbmiraOptions) -> MiraLearner:
@@ -307,6 +313,7 @@ class MiraEpoch(NamedTuple):
         weights: averaged over all updates so far, in Moses' scale (see ``average_weights``).
         total_updates: updates since the start.
         n_shards: number of shards, each of which started from the initial weights.
+        spreads: float64 ``[sentences]``, those of ``MiraDecisions``.
     """
 
     updates: int
@@ -316,6 +323,7 @@ class MiraEpoch(NamedTuple):
     weights: SingleWeights
     total_updates: int
     n_shards: int
+    spreads: SentenceValues
 
     @property
     def average(self) -> Weights:
@@ -328,7 +336,7 @@ def run_epochs(
     learner: MiraLearner | ShardedMiraLearner,
     order_sentences: Callable[[], Order],
     epochs: int,
-    visit: Callable[[Order], MiraDecisions | ShardLosses] | None = None,
+    visit: Callable[[Order], MiraDecisions | VisitFigures] | None = None,
 ) -> Iterator[MiraEpoch]:
     """Visit all sentences ``epochs`` times.
 
@@ -342,14 +350,14 @@ def run_epochs(
         OptimizerError: the weights overflow.
     """
     for _ in range(epochs):
-        loss = (visit or learner.visit)(order_sentences()).loss
+        figures = (visit or learner.visit)(order_sentences())
         weights = learner.average()
         if not np.isfinite(weights).all():
             raise OptimizerError(
                 "the weights overflow; use a smaller step_cap (-C of the program kbmira), or start"
                 " from smaller weights"
             )
-        missed = np.maximum(loss, 0.0)
+        missed = np.maximum(figures.loss, 0.0)
         yield MiraEpoch(
             updates=int(np.count_nonzero(missed)),
             sentences=len(missed),
@@ -359,6 +367,7 @@ def run_epochs(
             weights=weights,
             total_updates=learner.updates,
             n_shards=learner.n_shards,
+            spreads=figures.spread.astype(np.float64),
         )
 
 
@@ -388,7 +397,11 @@ def kbmira(
     best: MiraEpoch | None = None
     history: list[Mapping[str, object]] = []
     for epoch in run_epochs(learner, order_sentences, options.epochs):
-        history.append({"updates": epoch.updates, "loss": epoch.loss, "score": epoch.score})
+        figures = {"updates": epoch.updates, "loss": epoch.loss, "score": epoch.score}
+        # Search graphs have none.
+        if np.isfinite(epoch.spreads).all():
+            figures |= report_spreads(epoch.spreads)
+        history.append(figures)
         progress(len(history), options.epochs, "epochs")
         if best is None or epoch.score > best.score:
             best = epoch

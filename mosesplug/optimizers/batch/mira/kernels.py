@@ -190,6 +190,8 @@ class MiraDecisions(NamedTuple):
         hope_gain, fear_gain: ``[n]``.
         loss: ``[n]``; 0 without ``occasion``, negative where the margin is large enough.
         occasion: ``[n]``; whether hope and fear differ, and the hope has the larger gain.
+        spread: ``[n]``; the model score of the hope minus the lowest one of the list, before the
+            update; NaN in graphs, whose lowest score is not searched for.
     """
 
     hope: NDArray[Any]
@@ -198,6 +200,7 @@ class MiraDecisions(NamedTuple):
     fear_gain: NDArray[np.float32]
     loss: NDArray[np.float32]
     occasion: NDArray[np.bool_]
+    spread: NDArray[np.float32]
 
     @classmethod
     def empty(cls, n: int, hypothesis: type[Any]) -> MiraDecisions:
@@ -209,6 +212,7 @@ class MiraDecisions(NamedTuple):
             np.zeros(n, np.float32),
             np.zeros(n, np.float32),
             np.zeros(n, np.bool_),
+            np.full(n, np.nan, np.float32),
         )
 
 
@@ -270,6 +274,7 @@ def _visit(
     fear_gains: NDArray[np.float32],
     losses: NDArray[np.float32],
     occasions: NDArray[np.bool_],
+    spreads: NDArray[np.float32],
     order: NDArray[np.int64],
     gains: NDArray[np.float32],
     is_bleu: bool,
@@ -291,9 +296,12 @@ def _visit(
         first_row = row_offsets[sentence]
         if is_bleu:
             background_bleu(rows[first_row : row_offsets[sentence + 1]], background, gains)
+        lowest = scores[0]
         for row in range(size):
             gain_of[row] = gains[row_of[start + row] - first_row]
+            lowest = min(lowest, scores[row])
         hope, fear, model = choose_hypotheses(scores, gain_of, sums, safe_hope)
+        spreads[visit] = scores[hope] - lowest
         hopes[visit], fears[visit] = start + hope, start + fear
         hope_gains[visit], fear_gains[visit] = gain_of[hope], gain_of[fear]
         margin = gain_of[hope] - gain_of[fear]

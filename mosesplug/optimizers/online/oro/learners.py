@@ -56,6 +56,7 @@ from mosesplug.optimizers.online.oro.options import (
     RankMiraOptions,
 )
 from mosesplug.optimizers.oracles import OracleSets, corpus_oracles, sentence_oracles
+from mosesplug.optimizers.spread import find_spreads, report_spreads
 from mosesplug.tuning_set import Batch
 
 
@@ -173,6 +174,7 @@ def _rank_learner(
         # Exact zeros: a feature that all hypotheses of a sentence share does not change.
         values = view.rows.combine_exactly(coefficients)[view.active]
         report = {"loss": loss, "violations": float(violations)}
+        report |= report_spreads(find_spreads(batch.offsets, view.scores, view.oracles))
         return Change(view.rows.columns[view.active], values, memory=view.memory, report=report)
 
     def apply(state: LearnerState, change: Change, step: Step) -> LearnerState:

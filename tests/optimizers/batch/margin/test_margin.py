@@ -75,6 +75,7 @@ def test_two_hypotheses_by_hand() -> None:
         step = learn(Problem(made, Accuracy()), options).history[0]
         wanted = max(0.0, 0.6 - 2.0 * weight) + 0.5 * regularization * weight**2
         assert step["objective"] == pytest.approx(wanted, rel=1e-6)
+        assert step["spread"] == pytest.approx(2.0 * weight)
 
 
 @pytest.mark.parametrize("violations", ["worst", "all"])
