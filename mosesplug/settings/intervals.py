@@ -31,7 +31,7 @@ class WeightInterval:
 
     def __post_init__(self) -> None:
         if not self.low <= self.high or self.low == math.inf or self.high == -math.inf:
-            raise ValueError(f"no number is from {self.low:g} to {self.high:g}")
+            raise ValueError(f"no weight is at least {self.low:g} and at most {self.high:g}")
 
 
 @dataclass(frozen=True)
@@ -99,14 +99,18 @@ def parse_start_ranges(
 def _make_bound(name: str, limit: Any) -> Bound:
     try:
         low, high = limit if hasattr(limit, "__len__") else (float(limit), float(limit))
-        least = -math.inf if low is None else float(low) + 0.0  # no -0
-        interval = WeightInterval(least, math.inf if high is None else float(high) + 0.0)
+        low = -math.inf if low is None else float(low) + 0.0  # no -0
+        high = math.inf if high is None else float(high) + 0.0
     except (TypeError, ValueError):
         raise ValueError(
             f"{name}: {limit!r} is not (lowest, highest) with None for no limit, a text such as "
             "'>0', or a number"
         ) from None
-    return Bound(name, (interval,), f"{name}:{interval.low!r}..{interval.high!r}")
+    text = f"{name}:{low!r}..{high!r}"
+    try:
+        return Bound(name, (WeightInterval(low, high),), text)
+    except ValueError as error:
+        raise ValueError(f"{text}: {error}") from None
 
 
 def _parse_bound(text: str) -> Bound:
@@ -166,6 +170,6 @@ def _parse_range(text: str) -> StartRange:
         except ValueError:
             raise ValueError(f"{text}: {ends!r} is not of the form min..max") from None
         if not (math.isfinite(low) and math.isfinite(high) and low <= high):
-            raise ValueError(f"{text}: {ends!r} is no interval")
+            raise ValueError(f"{text}: {ends!r}: give finite numbers, the lowest value first")
         intervals.append((name, WeightInterval(low, high)))
     return StartRange(tuple(intervals), text)

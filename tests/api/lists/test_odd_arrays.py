@@ -86,6 +86,7 @@ def _mask(problem: Problem) -> Any:
         (lambda p: {"options": "restarts=5"}, "options: expected a table of values by name"),
         (lambda p: {"seed": 1.5}, "seed: expected an integer, not 1.5"),
         (lambda p: {"ranges": {"F0": 1}}, r"ranges F0: 1 is not \(lowest, highest\)"),
+        (lambda p: {"bounds": {"F0": (2, 1)}}, r"bounds F0:2.0..1.0: no weight is at least 2 and"),
         (lambda p: {"sharding": {"shard": 2}}, "unknown setting shard. Did you mean shards"),
     ],
 )
