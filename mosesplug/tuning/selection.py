@@ -52,5 +52,6 @@ def require_matches(selection: FeatureSelection, space: FeatureSpace) -> None:
             shown: Sequence[str] = (*dict.fromkeys(space.group_names), *space.sparse)
             raise UsageError(
                 f"{OptionName(option)} {name}: no feature of the n-best lists has such a name; "
-                f"they have {', '.join(shown[:30])}. Correct the pattern, and use {{--continue}}"
+                f"they have {', '.join(shown[:30])}{', ...' if len(shown) > 30 else ''}. Correct "
+                "the pattern, and use {--continue}"
             )
