@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 from formats.moses.ini import (
@@ -25,8 +27,7 @@ def check_templates(configuration: Configuration) -> None:
 
     Raises:
         UsageError: they cannot be read, the decoder is not called as Moses is, or cannot compute
-            one; the configuration has a feature of the same name; or the run would overwrite the
-            configuration or the declaration.
+            one; or the configuration has a feature of the same name.
         FormatError: a vocabulary cannot be read, or is empty.
         DataError: a link or a file has the name of the directory of the copies.
     """
@@ -42,8 +43,7 @@ def add_templates(configuration: Configuration) -> Configuration:
     """
     if configuration.decoding.templates is None:
         return configuration
-    content, files = _extend(configuration, configuration.decoding.templates)
-    folder = _folder(configuration)
+    folder, content, files = _extend(configuration, configuration.decoding.templates)
     folder.mkdir(parents=True, exist_ok=True)
     for name, words in files.items():
         write_atomic(folder / name, words)
@@ -54,8 +54,8 @@ def add_templates(configuration: Configuration) -> Configuration:
     )
 
 
-def _extend(configuration: Configuration, path: Path) -> tuple[bytes, dict[str, bytes]]:
-    """Return the extended moses.ini, and the vocabularies that it names."""
+def _extend(configuration: Configuration, path: Path) -> tuple[Path, bytes, Mapping[str, bytes]]:
+    """Return the folder, the extended moses.ini, and the vocabularies that it names."""
     description = configuration.decoding.decoder
     if description.reads_weight_file or description.stored_graphs is not None:
         raise UsageError(
@@ -63,24 +63,17 @@ def _extend(configuration: Configuration, path: Path) -> tuple[bytes, dict[str, 
             "others, use mosesplug optimize --templates and mosesplug rerank --templates"
         )
     templates = read_templates(path)
-    folder = _folder(configuration)
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+    root = Workspace(configuration.working_directory, 0).templates
+    if root.is_symlink() or (root.exists() and not root.is_dir()):
         raise DataError(
-            f"{folder} is a link or a file, but {{--templates}} writes into a directory of this"
+            f"{root} is a link or a file, but {{--templates}} writes into a directory of this"
             " name. Remove it, or choose another {--working-dir}"
         )
-    for file in (configuration.config, path):
-        if file.resolve().parent == folder.resolve():
-            raise UsageError(
-                f"{file} lies in {folder}, where {{--templates}} writes. Choose another"
-                " {--working-dir}, or copy that file elsewhere"
-            )
-    if why := explain_unfit_value(f"{folder}/"):
+    if why := explain_unfit_value(f"{root}/"):
         raise UsageError(
-            f"{{--templates}}: moses.ini would name files in {folder}, and there {why}. Use "
+            f"{{--templates}}: moses.ini would name files in {root}, and there {why}. Use "
             "another {--working-dir}"
         )
-    lines, files = format_ini_functions(templates, str(folder))
     ini = read_moses_ini(configuration.config)
     known = {feature.name for feature in ini.features}
     for template in templates.templates:
@@ -91,8 +84,9 @@ def _extend(configuration: Configuration, path: Path) -> tuple[bytes, dict[str, 
             )
     # The file lies in another folder, from which relative names of models would count.
     located = parse_moses_ini(with_absolute_paths(ini), ini.path)
-    return add_features(located, lines), dict(files)
-
-
-def _folder(configuration: Configuration) -> Path:
-    return Workspace(configuration.working_directory, 0).templates
+    lines, files = format_ini_functions(templates, "")
+    # By its content: a call with other templates that is refused must not change the earlier run.
+    digest = sha256(repr((add_features(located, lines), sorted(files.items()))).encode())
+    folder = root / digest.hexdigest()[:8]
+    lines, files = format_ini_functions(templates, str(folder))
+    return folder, add_features(located, lines), files

@@ -13,7 +13,7 @@ from formats.errors import FormatError
 from formats.moses.ini import read_moses_ini
 from formats.weights.files import read_sparse
 from mosesplug.decoders.description import DecoderCommand, MosesDecoder
-from mosesplug.errors import DataError, UsageError
+from mosesplug.errors import DataError, StoreMismatch, UsageError
 from mosesplug.tuning import tune
 from mosesplug.tuning.setup import check_run
 from mosesplug.tuning.templates import add_templates, check_templates
@@ -47,11 +47,11 @@ def test_moses_ini(toy: Toy, declaration: Path) -> None:
     config.write_text(f"{config.read_text()}\n[feature]\nA path=table\n")
     given = toy.configuration(decoding={"templates": declaration})
     check_templates(given)
-    folder = toy.directory / "work" / "templates"
-    assert not folder.exists()
+    assert not (toy.directory / "work" / "templates").exists()
     extended = add_templates(given)
     assert extended.decoding.templates is None
-    assert extended.config == folder / "moses.ini"
+    folder = extended.config.parent
+    assert folder.parent == toy.directory / "work" / "templates"
     assert (folder / "WT.source-path").read_bytes() == b"a\nb\n"
     features = {feature.name: feature for feature in read_moses_ini(extended.config).features}
     assert features["WT"].arguments["target-path"] == str(folder / "WT.target-path")
@@ -68,20 +68,28 @@ def test_name_of_a_feature(toy: Toy, declaration: Path) -> None:
     assert not (toy.directory / "work" / "templates").exists()
 
 
-def test_the_directory_of_the_copies(toy: Toy, declaration: Path) -> None:
-    """It must be a directory of the run, which overwrites neither input nor the files of others."""
-    folder = toy.directory / "work" / "templates"
-    folder.mkdir(parents=True)
-    config = folder / "moses.ini"
-    config.write_bytes((toy.directory / "moses.ini").read_bytes())
-    given = toy.configuration(decoding={"templates": declaration})
-    with pytest.raises(UsageError, match=r"moses.ini lies in .*, where --templates writes"):
-        tune(replace(given, config=config))
-    folder.rename(toy.directory / "elsewhere")
-    folder.symlink_to(toy.directory / "elsewhere")
+def test_a_link_is_not_followed(toy: Toy, declaration: Path) -> None:
+    (toy.directory / "work").mkdir()
+    (toy.directory / "elsewhere").mkdir()
+    (toy.directory / "work" / "templates").symlink_to(toy.directory / "elsewhere")
     with pytest.raises(DataError, match=r"templates is a link or a file"):
-        tune(given)
-    assert [path.name for path in (toy.directory / "elsewhere").iterdir()] == ["moses.ini"]
+        tune(toy.configuration(decoding={"templates": declaration}))
+    assert not list((toy.directory / "elsewhere").iterdir())
+
+
+@pytest.mark.usefixtures("decoder_in_process")
+def test_a_refused_call_does_not_change_the_run(toy: Toy, declaration: Path) -> None:
+    folder = toy.directory / "work" / "templates"
+    given = toy.configuration(decoding={"templates": declaration}, maximum_iterations=1)
+    tune(given)
+    before = {path: path.read_bytes() for path in folder.glob("*/*")}
+    (toy.directory / "top").write_text("c\n")
+    with pytest.raises(StoreMismatch, match="different configuration"):
+        tune(replace(given, existing="continue"))
+    assert len(before) == 3
+    assert before == {path: path.read_bytes() for path in before}
+    (toy.directory / "top").write_text("b a\n")
+    tune(replace(given, existing="continue", maximum_iterations=2))
 
 
 @pytest.mark.usefixtures("decoder_in_process")

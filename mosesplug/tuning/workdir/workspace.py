@@ -90,7 +90,7 @@ class Workspace(RunFiles):
 
     @property
     def templates(self) -> Path:
-        """Directory of the ``moses.ini`` with templates, and of their vocabularies."""
+        """Copies of the ``moses.ini`` with templates, each in a directory with vocabularies."""
         return self.directory / "templates"
 
     def replaces(self, path: Path) -> bool:
