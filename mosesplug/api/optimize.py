@@ -79,7 +79,7 @@ class HeldOut:
     scores: Mapping[str, Any] | None = None
 
     def as_keywords(self) -> OptimizeKeywords:
-        """Return the keywords of ``optimize`` that say the same."""
+        """Return the same set as keywords of ``optimize``."""
         return {
             "heldout_lists": self.lists,
             "heldout_references": self.references,

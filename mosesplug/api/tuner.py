@@ -83,7 +83,7 @@ class Request:
 
 
 class Tuner:
-    """A tuning run whose decoder is elsewhere.
+    """A tuning run whose lists the caller decodes.
 
     Ask for a request, decode it, and tell the lists.
 

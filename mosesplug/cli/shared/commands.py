@@ -2,7 +2,7 @@
 
 The options of a command are the fields of a dataclass, which stands in a module that imports
 nothing heavy, so that ``--help`` is fast. Each is ``Annotated`` with an ``Opt``, or with
-``Settings`` for the options of a settings class. The command's function takes an instance.
+``NestedSettings`` for the options of a settings class. The command's function takes an instance.
 """
 
 from __future__ import annotations

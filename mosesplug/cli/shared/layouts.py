@@ -1,10 +1,9 @@
 """The layout of a command's tables: text, JSON, TSV, CSV, Markdown or LaTeX.
 
 A command that takes ``parameters.Json`` gets ``--format`` as well (``--table-format`` where
-``--format`` is that of n-best lists; but what can only be a layout is one there, too). It prints
-its tables by ``tables.print_table``, and JSON if ``json`` is set; nothing else in it depends on
-the layout. In TSV, CSV and LaTeX, stdout holds tables only, and what the command prints besides
-goes to stderr.
+``--format`` is that of n-best lists; a name that only a layout has is a layout there, too). It
+prints a record by ``tables.print_record``; nothing else in it depends on the layout. In TSV, CSV
+and LaTeX, stdout holds tables only, and what the command prints besides goes to stderr.
 """
 
 from __future__ import annotations

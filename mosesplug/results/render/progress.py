@@ -88,7 +88,7 @@ class WorkDisplay:
                 self._line.set(self._text)
 
     def show_compiling(self, text: str) -> None:
-        """Show that the work waits for compiling; empty: that it goes on."""
+        """Show a text while kernels compile; an empty one shows the work again."""
         with self._lock:
             self._line.set(text or self._text)
 

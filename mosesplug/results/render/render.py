@@ -27,9 +27,10 @@ TABLES_ONLY = ("tsv", "csv", "latex")
 
 @dataclass(frozen=True)
 class Medium:
-    """What shows a report.
+    """Where a report is shown: its layout, width and encoding.
 
     Attributes:
+        layout: one of ``Layout``.
         width: columns of a line.
         is_terminal: whether a person watches, in colors and with room for ``width`` columns only.
         encoding: encoding of the output.

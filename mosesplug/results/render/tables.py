@@ -99,7 +99,7 @@ def format_blocks(blocks: Iterable[Block]) -> str:
 
 
 def list_more(count: int, top: int) -> list[str]:
-    """Return a line on rows that are not shown; none if all are, or ``top`` is 0."""
+    """Return a line that counts the rows beyond ``top``, if any; 0 shows all rows."""
     return [f"({count - top} more: --top 0 shows all)"] if 0 < top < count else []
 
 

@@ -216,12 +216,12 @@ FIGURES: Mapping[str, Callable[[Figure, ReportData], None]] = MappingProxyType(
 
 
 def label_score(data: ReportData) -> str:
-    """Return what the scores of a run are; of an error rate they are 1 minus the rate."""
+    """Return the label of corpus scores; those of an error rate are 1 minus the rate."""
     return _label(data.metric, data)
 
 
 def label_sentence_score(data: ReportData) -> str:
-    """Return what the sentence scores of a run are."""
+    """Return the label of sentence scores."""
     return _label(data.sentence_metric, data)
 
 

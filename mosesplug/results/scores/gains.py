@@ -104,7 +104,7 @@ class Gain:
 
     @property
     def watched_metrics(self) -> tuple[MetricGain, ...]:
-        """The metrics that were not."""
+        """The metrics that were only watched."""
         return self.metrics[1:]
 
 

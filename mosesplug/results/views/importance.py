@@ -69,7 +69,7 @@ class Importance:
         learned_score: the best score at weights learned again, with and without features.
         features: the features, the largest influence first.
         untried: number of sparse features that are only part of their group.
-        weights: what the user named the weights by.
+        weights: the name that the user gave, of a file or a run.
         weights_are: which weights of a run they are.
     """
 

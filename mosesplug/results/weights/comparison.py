@@ -77,7 +77,7 @@ class WeightComparison:
     """Two weight vectors, A and B.
 
     Attributes:
-        a, b: what the user named them by.
+        a, b: the names that the user gave, of files or runs.
         formats: their formats.
         l1_norms: the norms of the dense weights, before they were normalized.
         cosine: cosine of the angle between them; None if one is 0.

@@ -29,16 +29,18 @@ from mosesplug.tuning.workdir.records import read_start
 from mosesplug.tuning.workdir.workspace import Workspace
 
 _SENTENCES = 100
-
+"""Sentences of a batch."""
 
 _BARS = 60
+"""Longest sparkline."""
+
 _CELL = 10
 """Width of a column of a drawn table."""
 
 
 @dataclass(frozen=True)
 class NamedWeight:
-    """A weight by name, with its share of the L1 norm, or a word on it."""
+    """A weight by name, with its share of the L1 norm or a remark."""
 
     name: Annotated[str, Shown(mark_invalid_utf8, "feature", is_text=True)]
     weight: Annotated[float, Shown(".6g")]
@@ -50,7 +52,7 @@ class WeightVector:
     """One weight vector.
 
     Attributes:
-        weights: what the user named it by.
+        weights: the name that the user gave, of a file or a run.
         l1_norm: the norm of the dense weights.
         sparse: the largest first.
         not_tuned: weights that are known, but not tuned.

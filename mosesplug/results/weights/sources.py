@@ -1,6 +1,4 @@
-"""Resolve what a user names weights by.
-
-It is a file, two files, a run, or an iteration of a run.
+"""Read the weights that a user names: of files, of a run, or of an iteration.
 
 ::
 
