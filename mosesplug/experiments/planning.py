@@ -6,7 +6,6 @@ Runs share files in the experiment's directory: ``texts/`` has the tuning sets, 
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -16,12 +15,13 @@ from typing import Any
 
 from formats.errors import FormatError
 from formats.moses.ini import find_missing_models, read_moses_ini, with_absolute_paths
+from formats.references import reference_files
 from formats.text import read_bytes, write_atomic
 from mosesplug.decoders.description import DecodedGraphs, OutsideDecoder
 from mosesplug.errors import DataError, UsageError, suggest
 from mosesplug.experiments.file import PLACEHOLDER, Experiment, NamedTable
 from mosesplug.experiments.keys import FeatureKeys, SystemKeys
-from mosesplug.experiments.texts import SharedText, plan_text
+from mosesplug.experiments.texts import SharedText, digest, plan_text
 from mosesplug.metrics.registry import metric
 from mosesplug.options import list_options
 from mosesplug.settings.build import make_plan
@@ -200,11 +200,6 @@ class _SharedConfig:
     path: Path
     data: bytes
 
-    @property
-    def digest(self) -> str:
-        """A digest of the content."""
-        return hashlib.sha256(self.data).hexdigest()[:16]
-
 
 def _plan_config(experiment: Experiment, features: NamedTable[FeatureKeys]) -> _SharedConfig:
     """Return a configuration whose model files have absolute names."""
@@ -260,7 +255,11 @@ def _plan_run(
         directory / "work" / (system.keys.result or "moses.ini") if command else None,
         system.keys.untuned,
         text.n_sentences,
-        {"tuning set": text.full_digest, "configuration": config.digest, **_digest_files(values)},
+        {
+            "tuning set": text.full_digest,
+            "configuration": digest(config.data),
+            **_digest_files(values),
+        },
         tests,
         experiment.keys.keep_lists,
     )
@@ -268,12 +267,15 @@ def _plan_run(
 
 def _digest_files(values: Mapping[str, Any]) -> dict[str, str]:
     """Return digests of further files that settings name."""
-    options = [option for option in list_options(RunPlan) if option.exists == "file"]
-    return {
-        option.name: hashlib.sha256(read_bytes(values[option.name])).hexdigest()[:16]
-        for option in options
-        if option.name in values and option.name not in _WITHOUT_EFFECT
-    }
+    digests: dict[str, str] = {}
+    for option in list_options(RunPlan):
+        if option.name not in values or option.name in _WITHOUT_EFFECT or not option.exists:
+            continue
+        value = values[option.name]
+        files = reference_files(value) if option.exists == "references" else [Path(value)]
+        if all(path.is_file() for path in files):
+            digests[option.name] = digest(b"".join(map(read_bytes, files)))
+    return digests
 
 
 def _fill_command(

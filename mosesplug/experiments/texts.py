@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -67,10 +66,11 @@ def plan_text(
     paths = [prefix]
     if len(references) > 1:
         paths = [Path(f"{prefix}{number}") for number in range(len(references))]
+    data = _join(lines)
     files = {path: _join(own) for path, own in zip(paths, references, strict=True)}
-    full_digest = _digest([*lines, *chain.from_iterable(references)])
-    text = SharedText(name, source, prefix, len(lines), _digest(lines), full_digest)
-    return text, {source: _join(lines), **files}
+    full_digest = digest(b"".join([data, *files.values()]))
+    text = SharedText(name, source, prefix, len(lines), digest(data), full_digest)
+    return text, {source: data, **files}
 
 
 def _choose(experiment: Experiment, place: str, keys: TextKeys, count: int) -> NDArray[np.int64]:
@@ -95,11 +95,9 @@ def _choose(experiment: Experiment, place: str, keys: TextKeys, count: int) -> N
     return numbers[: keys.sentences]
 
 
-def _digest(lines: Iterable[bytes]) -> str:
-    digest = hashlib.sha256()
-    for line in lines:
-        digest.update(line + b"\n")
-    return digest.hexdigest()[:16]
+def digest(data: bytes) -> str:
+    """Return a digest of the content of a file, by which runs know that it has changed."""
+    return hashlib.sha256(data).hexdigest()[:16]
 
 
 def _join(lines: Iterable[bytes]) -> bytes:

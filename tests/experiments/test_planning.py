@@ -188,6 +188,15 @@ def test_files_that_settings_name_are_part_of_the_definition(
     after = plan(text).runs[0].definition
     assert before["settings"] == after["settings"]
     assert before["inputs"]["sparse-weights"] != after["inputs"]["sparse-weights"]
+    held_out = [toy_directory / f"held-out{number}" for number in (0, 1)]
+    for path in held_out:
+        shutil.copy("reference0", path)
+    text = HEAD + KBMIRA + 'heldout = "input"\nheldout-refs = "held-out"\n'
+    before = plan(text).runs[0].definition
+    shutil.copy("reference1", held_out[1])
+    after = plan(text).runs[0].definition
+    assert before["inputs"]["heldout"] == after["inputs"]["heldout"]
+    assert before["inputs"]["heldout-refs"] != after["inputs"]["heldout-refs"]
 
 
 def test_there_are_files_of_the_manual() -> None:
