@@ -90,7 +90,7 @@ class Workspace(RunFiles):
 
     @property
     def templates(self) -> Path:
-        """Copies of the ``moses.ini`` with templates, each in a directory with vocabularies."""
+        """Copies of the ``moses.ini`` with templates, each in a directory of its own."""
         return self.directory / "templates"
 
     def replaces(self, path: Path) -> bool:
