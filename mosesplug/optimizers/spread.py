@@ -1,4 +1,4 @@
-"""The spread of model scores: from the reference of a sentence down to its lowest hypothesis.
+"""The spread of model scores in a list: the reference's minus the lowest one.
 
 Relative margins keep it small (Eidelman et al. 2013, section 3.1). Learners of margins report it,
 so that runs can be compared with the paper's section 5, which has mean and deviation. The reference
@@ -30,7 +30,7 @@ def find_spreads(offsets: Offsets, scores: Scores, references: Choice) -> Senten
 
 
 def report_spreads(spreads: SentenceValues) -> dict[str, float]:
-    """Return the means of the spreads and of their squares, by name; 0 without sentences."""
+    """Return the means of spreads and squared spreads by name; 0 without any."""
     divisor = max(1, len(spreads))
     return {
         "spread": float(spreads.sum()) / divisor,

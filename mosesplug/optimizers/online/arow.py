@@ -1,4 +1,4 @@
-"""AROW: each weight has a confidence (Crammer et al. 2009; survey, 6.3).
+"""AROW: each weight has a confidence (Crammer et al. 2009; survey, 6.4).
 
 Each weight has a normal distribution with its own variance. With ``x`` the difference of the
 features of hope and fear (see ``margins``), ``D`` that of their gains,

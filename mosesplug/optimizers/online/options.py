@@ -97,7 +97,7 @@ class CostOptions(OnlineOptions):
             "unit of costs: sentences, words of the source, or of the reference",
             details="With source or reference, costs are multiplied by the number of words, so "
             "other settings of losses and bounds suit them. source needs the source sentences "
-            "(tune --input, optimize --source), reference the metric BLEU.",
+            "(tune --input, optimize --source or --from), reference the metric BLEU.",
             source="source: Chiang et al. 2008, and kbest_cut_mira of cdec; "
             "reference: Cherry & Foster 2012, as kbmira",
         ),
