@@ -36,8 +36,9 @@ from mosesplug.decoders.protocol import (
     Decoder,
     DecodingTask,
 )
+from mosesplug.decoders.servers.calls import to_request_text
 from mosesplug.decoders.servers.exactness import InexactServerError, require_exact
-from mosesplug.decoders.servers.server import ServerDecoder, to_request_text
+from mosesplug.decoders.servers.server import ServerDecoder
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.events import Clock, DecodingProgress, Note, PhaseStarted
 

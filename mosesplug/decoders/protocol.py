@@ -165,7 +165,7 @@ class Decoder:
 
     @property
     def batches(self) -> BatchRecipe | None:
-        """How decoders of mini-batches are opened; None: it decodes whole inputs."""
+        """The recipe for decoders of mini-batches; None if it decodes whole inputs only."""
         return None
 
     def nbest_lists(self, iteration: int, weights: ModelWeights) -> DecodedInput:

@@ -33,10 +33,32 @@ _LARGEST_HYPOTHESIS = 1 << 18
 _DEEPEST = 16
 _TAG = re.compile(rb"<member>\s*<name>(scores|align)</name>|<member>|</member>")
 _LONGEST_FAULT = 500
+_NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class ServerLost(DecoderError):
     """The connection broke before an answer: the server died, or is dying."""
+
+
+def to_request_text(number: int, text: bytes) -> str:
+    """Return a sentence as the text of a request.
+
+    Raises:
+        DecoderError: it is not UTF-8, or has characters that XML excludes.
+    """
+    try:
+        decoded = text.decode()
+    except UnicodeDecodeError as error:
+        raise DecoderError(
+            f"sentence {number} is not UTF-8 ({error.reason} at byte {error.start}), which requests"
+            " to a server must be: decode by a process for each batch"
+        ) from error
+    if (character := _NOT_IN_XML.search(decoded)) is not None:
+        raise DecoderError(
+            f"sentence {number} has the character U+{ord(character[0]):04X}, which requests to a"
+            " server cannot hold: remove it, or decode by a process for each batch"
+        )
+    return decoded
 
 
 def translate_request(

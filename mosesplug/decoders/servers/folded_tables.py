@@ -19,8 +19,8 @@ from mosesplug.decoders.servers.folding import (
     Folding,
     PhraseFolder,
     UnknownWords,
-    static_weights,
-    vocabulary,
+    format_digit_weights,
+    format_digits,
 )
 from mosesplug.decoders.servers.sentence_tables import (
     FACTOR_DELIMITER,
@@ -64,7 +64,7 @@ _NO_WORD = b"-\n"
 """The vocabulary of source words, which makes all others ``OTHER``."""
 
 _MARK = re.compile(rb"\|([0-9]+)-([0-9]+)\|")
-"""What ``align`` in a request puts behind each phrase of the text: its source positions."""
+"""The mark behind the target words of a phrase: its first and last source position."""
 
 
 class CannotFoldError(Exception):
@@ -147,7 +147,7 @@ class FoldedTables(SentenceTables):
 
     @property
     def with_segmentation(self) -> bool:
-        """Requests must ask for the phrases."""
+        """True: features are computed from the phrases of a hypothesis."""
         return True
 
     def write_config(self, path: Path, directory: Path) -> None:
@@ -176,12 +176,12 @@ class FoldedTables(SentenceTables):
             for words in [bytes(self._words(directory, 1))]
         )
         write_atomic(path, b"".join(lines))
-        for place, content in enumerate((_NO_WORD, vocabulary())):
+        for place, content in enumerate((_NO_WORD, format_digits())):
             words_file = path.parent / self._words(directory, place)
             words_file.parent.mkdir(parents=True, exist_ok=True)
             words_file.write_bytes(content)
 
-    def sent_weights(self, weights: ModelWeights) -> ModelWeights:
+    def convert_weights(self, weights: ModelWeights) -> ModelWeights:
         """Add the weight of the additional score, and leave out what is folded."""
         (table,) = self.texts
         groups = tuple(
@@ -197,9 +197,9 @@ class FoldedTables(SentenceTables):
         }
         return replace(weights, groups=groups, sparse=sparse)
 
-    def constant_weights(self) -> bytes:
+    def format_constant_weights(self) -> bytes:
         """Return the weights of the functions that add up digits."""
-        return static_weights(_DIGITS)
+        return format_digit_weights(_DIGITS)
 
     def write(
         self, text: bytes, directory: Path, current: Path, weights: Mapping[str, float]
@@ -283,7 +283,7 @@ class FoldedTables(SentenceTables):
 
     @property
     def _tuneable(self) -> tuple[str, ...]:
-        """Which scores of the table are tuned, as the configuration writes it."""
+        """For each score of the table, whether it is tuned, as the configuration writes it."""
         (table,) = self.texts
         count = int(table.arguments.get("num-features", "1"))
         written = table.arguments.get("tuneable-components")

@@ -64,11 +64,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class UnknownWords:
-    """How the decoder translates words that its phrase table does not have.
+    """Settings of the decoder for words that its phrase table lacks.
 
     Attributes:
-        weight: weight of UnknownWordPenalty.
-        are_dropped: whether it drops those without digits.
+        weight: the weight of UnknownWordPenalty.
+        are_dropped: whether the decoder drops unknown words without digits.
     """
 
     weight: float
@@ -82,7 +82,7 @@ class Folding:
     Attributes:
         lines: feature functions of the decoder, as lines of its configuration.
         functions: how they are computed, in the same order.
-        unknown: how unknown words are translated.
+        unknown: settings for unknown words.
     """
 
     lines: tuple[FeatureLine, ...]
@@ -104,7 +104,7 @@ class Folding:
         return feature.partition("_")[0] in self.names
 
 
-def static_weights(names: Sequence[str]) -> bytes:
+def format_digit_weights(names: Sequence[str]) -> bytes:
     """Return the lines of ``-weight-file`` for the functions that add up digits.
 
     Args:
@@ -118,7 +118,7 @@ def static_weights(names: Sequence[str]) -> bytes:
     )
 
 
-def vocabulary() -> bytes:
+def format_digits() -> bytes:
     """Return the target words of these functions, one a line."""
     return b"".join(token + b"\n" for token in _TOKENS)
 

@@ -53,7 +53,7 @@ _ARGUMENTS = re.compile(rb"\S+")
 
 
 def describe_tables(config: Path) -> str | None:
-    """Return which tables keep scores in a server, and of which weights, or None."""
+    """Describe the tables that keep scores of earlier weights; None if none does."""
     lines = read_moses_ini(config).features
     found = [f"{line.kind} {_CAUSES[line.kind]}" for line in lines if line.kind in _CAUSES]
     return ", and ".join(dict.fromkeys(found)) or None
@@ -61,7 +61,7 @@ def describe_tables(config: Path) -> str | None:
 
 @dataclass(frozen=True)
 class SentenceTables:
-    """Phrase tables of a configuration, and what a server must have in their place.
+    """Phrase tables of a configuration, and how to give them to a server by sentence.
 
     Attributes:
         ini: the configuration.
@@ -79,7 +79,7 @@ class SentenceTables:
 
     @property
     def with_segmentation(self) -> bool:
-        """Whether requests ask for the phrases of each hypothesis."""
+        """Whether ``complete`` needs hypotheses in which the server marks the phrases."""
         return False
 
     @classmethod
@@ -141,11 +141,11 @@ class SentenceTables:
             lines[line.line - 1] = rewrite_line(lines[line.line - 1], line.kind, changes)
         write_atomic(path, b"".join(lines))
 
-    def sent_weights(self, weights: ModelWeights) -> ModelWeights:
-        """Return what the server must be sent of these weights."""
+    def convert_weights(self, weights: ModelWeights) -> ModelWeights:
+        """Return the weights that the server must be sent for these weights."""
         return weights
 
-    def constant_weights(self) -> bytes:
+    def format_constant_weights(self) -> bytes:
         """Return further lines of the server's ``-weight-file``."""
         return b""
 

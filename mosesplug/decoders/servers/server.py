@@ -13,7 +13,6 @@ interface only.
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
@@ -34,6 +33,7 @@ from mosesplug.decoders.servers.calls import (
     format_request_weights,
     largest_reply,
     parse_reply,
+    to_request_text,
     translate_request,
 )
 from mosesplug.decoders.servers.own_network import explain_unavailable
@@ -43,7 +43,6 @@ from mosesplug.errors import DecoderError, UsageError
 from mosesplug.events import Clock
 
 _CALL_SECONDS, _START_SECONDS = 600.0, 1800.0
-_NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class ServerRecipe:
         restart_each_batch: whether servers must restart for other weights.
         tables: phrase tables that servers get one sentence at a time, or None.
         network: where servers listen.
-        no_folding: why their tables hold no sums of sparse weights, for messages.
+        no_folding: why sparse weights are not folded into their tables, for messages.
     """
 
     decoder: MosesCommands
@@ -139,7 +138,7 @@ class ServerDecoder(BatchDecoder):
             prefix: distinguishes the files of several decoders in one directory.
             note: receives messages for the user.
             executing: receives each command.
-            no_folding: why the tables hold no sums of sparse weights, for messages.
+            no_folding: why sparse weights are not folded into the tables, for messages.
 
         Raises:
             UsageError: this decoder cannot be a server (for example behind a wrapper), or the
@@ -248,7 +247,7 @@ class ServerDecoder(BatchDecoder):
     def _replies(self, texts: Sequence[tuple[int, str]], weights: ModelWeights) -> list[bytes]:
         servers = self._running(weights)
         tables = self._tables
-        sent_weights = weights if tables is None else tables.sent_weights(weights)
+        sent_weights = weights if tables is None else tables.convert_weights(weights)
         spelled = format_request_weights(sent_weights, self._kept)
         replies = [b""] * len(texts)
         waiting = deque(range(len(texts)))
@@ -343,14 +342,14 @@ class ServerDecoder(BatchDecoder):
         return running
 
     def _weights_of_servers(self, weights: ModelWeights) -> ModelWeights:
-        """Return what servers must be sent of these weights.
+        """Return the weights that servers must be sent for these weights.
 
         Tables by sentence are exact only without further sparse weights: these would act on their
         pruning, as they do not in a process that loads whole tables.
         """
         if self._tables is None:
             return weights
-        sent = self._tables.sent_weights(weights)
+        sent = self._tables.convert_weights(weights)
         if not any(sent.sparse.values()):
             return sent
         self._note_restarts()
@@ -372,7 +371,7 @@ class ServerDecoder(BatchDecoder):
     def _launched(self, place: int, weights: ModelWeights) -> ServerProcess:
         """Start a server, which then loads its model."""
         sparse = None
-        constant = b"" if self._tables is None else self._tables.constant_weights()
+        constant = b"" if self._tables is None else self._tables.format_constant_weights()
         if weights.sparse or constant:
             sparse = f"{self._prefix}{place + 1}.sparse-weights"
             (self.directory / sparse).write_bytes(constant + format_sparse(weights.sparse))
@@ -406,27 +405,6 @@ class ServerDecoder(BatchDecoder):
         if text not in self._noted:
             self._noted.add(text)
             self._note(text)
-
-
-def to_request_text(number: int, text: bytes) -> str:
-    """Return a sentence as the text of a request.
-
-    Raises:
-        DecoderError: it is not UTF-8, or has characters that XML excludes.
-    """
-    try:
-        decoded = text.decode()
-    except UnicodeDecodeError as error:
-        raise DecoderError(
-            f"sentence {number} is not UTF-8 ({error.reason} at byte {error.start}), which requests"
-            " to a server must be: decode by a process for each batch"
-        ) from error
-    if (found := _NOT_IN_XML.search(decoded)) is not None:
-        raise DecoderError(
-            f"sentence {number} has the character U+{ord(found[0]):04X}, which requests to a server"
-            " cannot hold: remove it, or decode by a process for each batch"
-        )
-    return decoded
 
 
 def _take_items(waiting: deque[int]) -> Iterator[int]:

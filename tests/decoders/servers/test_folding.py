@@ -59,7 +59,7 @@ def fold(config: Path, *flags: str, sentence: bytes = SENTENCE) -> FoldedTables:
 def add_up(tables: FoldedTables, weights: dict[str, float], directory: Path) -> dict[str, float]:
     """Return the sums of entries as the decoder computes them: of digits, and of the last score."""
     constants: dict[str, float] = defaultdict(float)
-    for line in tables.constant_weights().decode().splitlines():
+    for line in tables.format_constant_weights().decode().splitlines():
         name, value = line.split()
         constants[name] = float(value)
     tables.write(SENTENCE, directory / "tables", directory, weights)
@@ -140,7 +140,7 @@ def test_the_configuration(config: Path, tmp_path: Path) -> None:
     assert not any(re.match("TargetWord|SourceWord", line) for line in lines)
     for path in re.findall(r"(?:source|target)-path=(\S+)", sums[0]):
         assert (tmp_path / path).is_file()
-    sent = tables.sent_weights(
+    sent = tables.convert_weights(
         ModelWeights((WeightGroup("LM0", (1.0,)), WeightGroup("TM", (0.2, 0.3))), {"WT_a~b": 1.0})
     )
     assert sent.overwrite() == "LM0= 1 TM= 0.2 0.3 2"
