@@ -127,6 +127,10 @@ def _fold(
             raise CannotFoldError("the model has another phrase table than one text table")
         sample_text = [sentence for _, sentence in sentences]
         folded = FoldedTables.fold(tables, flags, server.directory, [*sample_text, *text])
+        if others := folded.convert_weights(weights).sparse:
+            raise CannotFoldError(
+                f"{min(others)} belongs to no function that depends on one phrase pair"
+            )
         sample = folded.sample_weights(sample_text, server.directory)
         changed = replace(change_weights(weights), sparse={**weights.sparse, **sample})
         expected = list(fresh.decode(sentences, changed))

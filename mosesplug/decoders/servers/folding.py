@@ -101,7 +101,8 @@ class Folding:
 
     def folds(self, feature: str) -> bool:
         """Return whether a sparse feature is computed here."""
-        return feature.partition("_")[0] in self.names
+        name, underscore, _ = feature.partition("_")
+        return bool(underscore) and name in self.names
 
 
 def format_digit_weights(names: Sequence[str]) -> bytes:

@@ -6,6 +6,7 @@ import math
 import pickle
 import re
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,13 @@ import pytest
 from formats.errors import FormatError
 from formats.weights.files import WeightGroup
 from mosesplug.decoders.batch import ModelWeights
+from mosesplug.decoders.description import MosesDecoder
+from mosesplug.decoders.servers.exactness import _fold as fold_sums
 from mosesplug.decoders.servers.folded_tables import CannotFoldError, FoldedTables
 from mosesplug.decoders.servers.folding import FoldableEntryCheck
 from mosesplug.decoders.servers.sentence_tables import SentenceTables, remove_tables
 from mosesplug.errors import DecoderError
+from tests.decoders.batches import make_process, make_server
 
 TABLE = (
     "das haus ||| the house ||| 0.1 0.2 ||| 0-0 1-1 ||| 3 4\n"
@@ -149,6 +153,13 @@ def test_the_configuration(config: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "server1.tables").exists()
 
 
+def test_names_that_begin_alike(config: Path) -> None:
+    config.write_text(INI.replace("KENLM", "WordTranslationFeature name=W-2\nKENLM"))
+    sparse = {"WT_a": 1.0, "W-2_a_b": 2.0, "W_a": 3.0, "WT2_a": 4.0, "WT": 5.0, "TWI__": 6.0}
+    sent = fold(config).convert_weights(ModelWeights((), sparse))
+    assert sent.sparse == {"W_a": 3.0, "WT2_a": 4.0, "WT": 5.0}
+
+
 def test_a_sum_that_no_entry_can_hold(config: Path, tmp_path: Path) -> None:
     tables = fold(config)
     with pytest.raises(DecoderError, match="add up to more than its entry"):
@@ -179,6 +190,21 @@ def test_sentences_that_cannot_be_folded(config: Path) -> None:
     """The decoder keeps the factors of unknown words, and sums would be among them."""
     with pytest.raises(CannotFoldError, match=r"sentence 'neu\|ADJ' has several factors"):
         fold(config, sentence=b"neu|ADJ")
+
+
+def test_weights_that_cannot_be_folded(
+    config: Path, tmp_path: Path, stand_in: Callable[..., MosesDecoder]
+) -> None:
+    """A server restarts for them, and does not claim to fold the others."""
+    decoder = stand_in()
+    config.write_text(INI)  # after that of the stand-in
+    tables = SentenceTables.of(config)
+    weights = ModelWeights((), {"WT_das~the": 1.0, "TB_ein:mann": 1.0})
+    fresh = make_process(decoder, tmp_path)
+    with make_server(decoder, tmp_path) as server:
+        assert fold_sums(server, fresh, tables, [(0, SENTENCE)], weights, (), ()) is None
+        assert server.no_folding is not None
+        assert "(TB_ein:mann belongs to no function that depends on" in server.no_folding
 
 
 @pytest.mark.parametrize(
