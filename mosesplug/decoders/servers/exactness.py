@@ -78,14 +78,15 @@ def require_exact(
         DecoderError: a decoder failed.
     """
     cause, tables = describe_tables(config), SentenceTables.of(config, flags)
-    given = f"{cause}: the servers get the phrases of one sentence at a time"
-    rewritten = Exactness(f"{given} (server1.moses.ini), which is exact")
+    by_sentence = f"{cause}: the servers get the phrases of one sentence at a time"
+    rewritten = Exactness(f"{by_sentence} (server1.moses.ini), which is exact")
     # Moses itself keeps scores whether or not ten sentences show it; other programs may not.
     is_moses = cause is not None and _is_binary(server.program)
     if is_moses and (folded := _fold(server, fresh, tables, sentences, weights, flags, text)):
         names = ", ".join(folded.folding.names)
         return Exactness(
-            f"{given}, with the sums of the weights of {names} (server1.moses.ini), which is exact"
+            f"{by_sentence}, with the sums of the weights of {names} (server1.moses.ini), which is"
+            " exact"
         )
     expected = list(fresh.decode(sentences, change_weights(weights)))
     if is_moses and tables and _is_exact_with(server, tables, sentences, weights, expected):

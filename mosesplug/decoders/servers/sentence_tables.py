@@ -55,8 +55,8 @@ _ARGUMENTS = re.compile(rb"\S+")
 def describe_tables(config: Path) -> str | None:
     """Describe the tables that keep scores of earlier weights; None if none does."""
     lines = read_moses_ini(config).features
-    found = [f"{line.kind} {_CAUSES[line.kind]}" for line in lines if line.kind in _CAUSES]
-    return ", and ".join(dict.fromkeys(found)) or None
+    causes = [f"{line.kind} {_CAUSES[line.kind]}" for line in lines if line.kind in _CAUSES]
+    return ", and ".join(dict.fromkeys(causes)) or None
 
 
 @dataclass(frozen=True)
@@ -251,8 +251,8 @@ class TableEntries:
             if not new:
                 return
             for number, path in enumerate(self._paths):
-                found = _find_entries(directory / path, new, self._check)
-                self._lines[number] = {**self._lines[number], **found}
+                entries = _find_entries(directory / path, new, self._check)
+                self._lines[number] = {**self._lines[number], **entries}
             self._known |= new
 
     def of(self, number: int, phrases: Iterable[bytes]) -> dict[bytes, bytes]:
@@ -276,18 +276,18 @@ class TableEntries:
 def _find_entries(
     path: Path, phrases: set[bytes], make_check: Callable[[], EntryCheck] | None
 ) -> dict[bytes, bytes]:
-    found: dict[bytes, list[bytes]] = defaultdict(list)
+    entries: dict[bytes, list[bytes]] = defaultdict(list)
     check = None if make_check is None else make_check()
-    with open_text(path) as lines:
-        for number, line in enumerate(lines, 1):
+    with open_text(path) as file:
+        for number, line in enumerate(file, 1):
             source = line.partition(b"|||")[0].strip(b" \t")
             if b"  " in source or b"\t" in source:
                 source = _BLANKS.sub(b" ", source)
             if source in phrases:
                 if check is not None:
                     check(line, str(path), number)
-                found[source].append(line if line.endswith(b"\n") else line + b"\n")
-    return {source: b"".join(entries) for source, entries in found.items()}
+                entries[source].append(line if line.endswith(b"\n") else line + b"\n")
+    return {source: b"".join(lines) for source, lines in entries.items()}
 
 
 def list_settings(ini: MosesIni, flags: Sequence[str]) -> dict[str, str]:
