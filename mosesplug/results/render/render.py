@@ -63,10 +63,14 @@ def render(record: Any, layout: Layout = "text") -> str:
     """
     if layout == "json":
         return render_json(record)
-    parts = []
+    parts: list[str] = []
+    follows_table = False
     for block in list_blocks(record, Medium(layout)):
         if isinstance(block, TextTable):
             lines = layout_table(block, layout)
+            if layout in TABLES_ONLY and follows_table:
+                parts.append("")
+            follows_table = True
             parts.append("\n".join(["", *lines, ""] if layout == "markdown" else lines))
         elif layout == "html":
             parts += [f"<p>{escape(line)}</p>" for line in block.splitlines() if line]

@@ -82,6 +82,27 @@ def test_a_report_has_lines_and_tables(layout: Layout, begin: str) -> None:
     assert ("<table>" in text) == (layout == "html")
 
 
+@dataclass(frozen=True)
+class Pair:
+    """A report of two tables."""
+
+    entries: tuple[Entry, Entry]
+
+    def blocks(self, _medium: Medium) -> Iterator[Block]:
+        """Yield a table of each, with a line between them."""
+        first, second = self.entries
+        yield tabulate(Entry, [first])
+        yield "and"
+        yield tabulate(Entry, [second])
+
+
+def test_tables_for_programs_are_separated_by_a_blank_line() -> None:
+    pair = Pair((Entry("a", 0.5), Entry("b", 0.25)))
+    assert render(pair, "tsv") == "name\tscore\na\t0.5000\n\nname\tscore\nb\t0.2500\n"
+    assert render(pair, "latex").count("\\end{tabular}\n\n\\begin{tabular}") == 1
+    assert "\nand\n" in render(pair, "text")
+
+
 def test_a_document_has_the_keys_of_its_records() -> None:
     text = render(REPORT, "json")
     assert json.loads(text) == {
