@@ -1,4 +1,4 @@
-"""Files that are looked at first: first lines are kept, and pipes are copied.
+"""Open an input file several times: keep its first lines, and copy a pipe.
 
 Formats of lists and ids of sentences are found by a first look at a file, and some files are read
 twice. A pipe, such as ``<(zcat list.gz)``, can be read once only.
@@ -29,7 +29,7 @@ class InputFile(PathLike[str]):
     ``formats.text.open_text`` opens it as it opens a path.
 
     Attributes:
-        first_lines: those that ``read_first_lines`` has returned; None: it was not asked.
+        first_lines: the result of ``read_first_lines``; None before its first call.
     """
 
     first_lines: list[bytes] | None = None
