@@ -88,7 +88,8 @@ class Opt:
         is_negatable: whether a flag has a second form with ``no-``, as those have whose default is
             not False.
         parse: returns what the text or the texts of a value mean, where a settings class is made;
-            raises ``ValueError`` with the text and what is wrong. Parsed values stay.
+            raises ``ValueError`` with the text and what is wrong, or a ``UsageError`` that also
+            names the option. Parsed values stay.
         complete: returns values that a shell offers.
         second: the option that takes a second value of this one in ``mosesplug tune``.
     """
