@@ -108,6 +108,7 @@ def forecast_experiment(
 
     Raises:
         UsageError: the file cannot be used; the message names the key.
+        DataError: a run was begun with another definition.
 
     Examples:
         >>> import mosesplug
@@ -139,6 +140,7 @@ def read_experiment_table(
 
     Raises:
         UsageError: the file cannot be used; the message names the key.
+        DataError: a run was begun with another definition.
         FormatError: a translation or reference cannot be read.
 
     Examples:

@@ -9,7 +9,12 @@ from typing import Annotated
 
 from mosesplug.errors import count_noun
 from mosesplug.experiments.planning import PlannedRun
-from mosesplug.experiments.running import count_decodings, is_finished, read_record
+from mosesplug.experiments.running import (
+    check_definition,
+    count_decodings,
+    is_finished,
+    read_record,
+)
 from mosesplug.results.render.record import Shown, Text, tabulate
 from mosesplug.results.render.render import Medium
 from mosesplug.results.render.tables import Block
@@ -48,7 +53,12 @@ def forecast_runs(runs: Sequence[PlannedRun], planned: Sequence[PlannedRun]) -> 
 
     The time of an unfinished run is the mean of finished runs of the same row; else of those of
     the same system and feature set, per sentence; else of the same system; else of all.
+
+    Raises:
+        DataError: a run was begun with another definition.
     """
+    for run in planned:
+        check_definition(run)
     walls = {
         id(run): record.wall
         for run in planned

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -128,7 +128,7 @@ def read_experiment(
     for key, value in document.items():
         if key not in own and (key not in _TABLES or not isinstance(value, Mapping)):
             known = [*own, *_TABLES]
-            raise UsageError(f"{path}: {key}: unknown key{suggest(key, known) or _list(known)}")
+            raise UsageError(f"{path}: {key}: unknown key{suggest_or_list(key, known)}")
     top = {key: value for key, value in document.items() if key in own}
     keys, _ = reader.read_keys(ExperimentKeys, top, "", takes_settings=False)
     _, values = reader.read_keys(_NoKeys, document.get("settings", {}), "[settings]")
@@ -160,7 +160,7 @@ def _check_names(experiment: Experiment) -> None:
                 if name not in known:
                     table = f"there is no table [{key}.{name}]"
                     raise experiment.error(
-                        f"{place} {key}", f"{table}{suggest(name, known) or _list(known)}"
+                        f"{place} {key}", f"{table}{suggest_or_list(name, known)}"
                     )
             if len(set(names)) < len(names):
                 raise experiment.error(f"{place} {key}", "a name is given twice: remove one")
@@ -198,7 +198,7 @@ class _Reader:
             if name not in table:
                 raise self._error(
                     "[paths]",
-                    f"there is no {name} to replace{suggest(name, table) or _list(table)}",
+                    f"there is no {name} to replace{suggest_or_list(name, table)}",
                 )
         for name, value in {**table, **given}.items():
             if not isinstance(value, str):
@@ -227,7 +227,7 @@ class _Reader:
             raise self._error(
                 place,
                 f"{match[0]} is not a name in [paths]"
-                f"{suggest(match[1], self._paths) or _list(self._paths) or '. Add it there'}",
+                f"{suggest_or_list(match[1], self._paths) or '. Add it there'}",
             )
 
         return PLACEHOLDER.sub(value, text)
@@ -293,7 +293,7 @@ class _Reader:
                 settings[option.name] = self._check(option, text, where)
             else:
                 known = [*own, *(self._settings if takes_settings else ())]
-                raise self._error(where, f"unknown key{suggest(key, known) or _list(own)}")
+                raise self._error(where, f"unknown key{suggest_or_list(key, known, own)}")
         required = [declared.name for declared in fields(kind) if declared.default is MISSING]
         for name in required:
             if name not in keys:
@@ -364,6 +364,11 @@ def _convert(option: Opt, value: Any) -> Any:
     return tuple(value) if option.kind == "texts" else value
 
 
-def _list(names: object) -> str:
-    known = ", ".join(map(str, names)) if isinstance(names, (list, tuple, Mapping)) else ""
-    return f". Known are {known}" if known else ""
+def suggest_or_list(word: str, known: Iterable[str], listed: Iterable[str] | None = None) -> str:
+    """Return a question that suggests the most similar known word, or else list them.
+
+    Args:
+        listed: the words to list, if that is not all of ``known``.
+    """
+    names = ", ".join(known if listed is None else listed)
+    return suggest(word, known) or (f". Known are {names}" if names else "")

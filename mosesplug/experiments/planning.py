@@ -19,7 +19,12 @@ from formats.references import reference_files
 from formats.text import read_bytes, write_atomic
 from mosesplug.decoders.description import DecodedGraphs, OutsideDecoder
 from mosesplug.errors import DataError, UsageError, suggest
-from mosesplug.experiments.file import PLACEHOLDER, Experiment, NamedTable
+from mosesplug.experiments.file import (
+    PLACEHOLDER,
+    Experiment,
+    NamedTable,
+    suggest_or_list,
+)
 from mosesplug.experiments.keys import FeatureKeys, SystemKeys
 from mosesplug.experiments.texts import SharedText, digest, plan_text
 from mosesplug.metrics.registry import metric
@@ -342,8 +347,7 @@ def _find_baselines(experiment: Experiment, rows: Sequence[Row]) -> dict[Row, Ro
     if names[0] not in known:
         raise experiment.error(
             "baseline",
-            f"there is no system {names[0]}{suggest(names[0], known)}. Known are"
-            f" {', '.join(known)}",
+            f"there is no system {names[0]}{suggest_or_list(names[0], known)}",
         )
     candidates = [
         row

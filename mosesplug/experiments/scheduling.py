@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 from formats.errors import FormatError
 from mosesplug.cores import usable_cores
-from mosesplug.errors import MosesplugError, UsageError, suggest
+from mosesplug.errors import MosesplugError, UsageError
 from mosesplug.events import EpochLearned, Event, IterationFinished, Note, Watcher, ignore_event
+from mosesplug.experiments.file import suggest_or_list
 from mosesplug.experiments.planning import ExperimentPlan, PlannedRun
 from mosesplug.experiments.running import check_definition, finish_run, is_finished
 from mosesplug.tuning.parallel.executors import open_executor
@@ -121,8 +122,8 @@ def choose_runs(
     for name in only:
         if name not in systems:
             raise UsageError(
-                f"there is no system {name} in {plan.experiment.path}{suggest(name, systems)}."
-                f" Known are {', '.join(systems)}"
+                f"there is no system {name} in {plan.experiment.path}"
+                f"{suggest_or_list(name, systems)}"
             )
     return [
         run

@@ -14,6 +14,7 @@ from formats.references import read_references
 from mosesplug.experiments.planning import ExperimentPlan, PlannedRun, Row
 from mosesplug.experiments.running import (
     TuningRecord,
+    check_definition,
     is_finished,
     read_record,
     translation_path,
@@ -145,8 +146,11 @@ def make_table(
     """Score the translations of all finished runs.
 
     Raises:
+        DataError: a run was begun with another definition.
         FormatError: a translation or reference cannot be read.
     """
+    for run in plan.runs:
+        check_definition(run)
     plan.write_files()
     finished = {row: [run for run in plan.runs_of(row) if is_finished(run)] for row in plan.rows}
     rows = [row for row in plan.rows if finished[row]]

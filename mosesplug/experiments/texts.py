@@ -96,7 +96,7 @@ def _choose(experiment: Experiment, place: str, keys: TextKeys, count: int) -> N
 
 
 def digest(data: bytes) -> str:
-    """Return a digest of the content of a file, by which runs know that it has changed."""
+    """Return a digest of the content of a file, which tells whether it has changed."""
     return hashlib.sha256(data).hexdigest()[:16]
 
 

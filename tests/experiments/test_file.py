@@ -40,7 +40,7 @@ BAD = {
     ),
     "other baseline": (
         change('baseline = "kbmira"', 'baseline = "kbmirra"'),
-        r"baseline: there is no system kbmirra. Did you mean kbmira\?. Known are kbmira",
+        r"baseline: there is no system kbmirra. Did you mean kbmira\?",
     ),
     "other row": (
         change('baseline = "kbmira"', 'baseline = "kbmira/sparse"'),

@@ -11,6 +11,7 @@ import pytest
 from mosesplug.errors import DataError, DecoderError
 from mosesplug.events import Event, IterationFinished
 from mosesplug.experiments import running
+from mosesplug.experiments.estimate import forecast_runs
 from mosesplug.experiments.planning import ExperimentPlan, PlannedRun
 from mosesplug.experiments.running import (
     finish_run,
@@ -18,6 +19,7 @@ from mosesplug.experiments.running import (
     read_record,
     translation_path,
 )
+from mosesplug.experiments.table import make_table
 from tests.experiments.conftest import HEAD, KBMIRA
 
 Plan = Callable[..., ExperimentPlan]
@@ -138,6 +140,9 @@ def test_another_definition_is_an_error(plan: Plan) -> None:
     other = plan(HEAD + KBMIRA + "nbest = 10\n")
     with pytest.raises(DataError, match=r"run.json: .*\(nbest: 15, now 10\). Remove .*kbmira"):
         finish_run(other.runs[0])
+    for use in (make_table, lambda other: forecast_runs(other.runs, other.runs)):
+        with pytest.raises(DataError, match=r"\(nbest: 15, now 10\)"):
+            use(other)
     # Threads change no result.
     finish_run(plan(HEAD + KBMIRA + "threads = 1\n").runs[0])
 
