@@ -60,13 +60,13 @@ def _draw(table: ExperimentTable) -> Iterator[str]:
     for heading, note, axis, values in (
         (
             "Score and CPU time",
-            "CPU seconds of the tuning, mean over the seeds.",
+            "CPU seconds of the tuning, mean over the seeds. Baselines are red.",
             Axis("CPU s", is_turned=True),
             [row.cpu for row in table.rows],
         ),
         (
             "Score and active features",
-            "Number of weights that are not 0.",
+            "Number of weights that are not 0. Baselines are red.",
             Axis("active"),
             [row.active for row in table.rows],
         ),
