@@ -1,9 +1,9 @@
-"""Minimizers in a box: projected limited-memory BFGS, and a search for a scale.
+"""Minimizers with and without a box and L1, and a search for a scale.
 
-Coordinates at a limit that the function would push further out are held; the others take the
-L-BFGS step of their own curvature, and what would leave the box stops at its limit (Bertsekas
-1982, "Projected Newton methods"; Schmidt et al. 2009). A step is halved until the function has
-fallen as far as its slope promises.
+Inside a box, coordinates at a limit that the function would push further out are held; the others
+take the L-BFGS step of their own curvature, and what would leave the box stops at its limit
+(Bertsekas 1982, "Projected Newton methods"; Schmidt et al. 2009). A step is halved until the
+function has fallen as far as its slope promises.
 """
 
 from __future__ import annotations
@@ -11,12 +11,21 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.solvers.quasi_newton import CurvaturePairs, Minimum, lbfgs_direction
+from mosesplug.optimizers.solvers.quasi_newton import (
+    DECREASE,
+    HALVINGS,
+    RESTING,
+    CurvaturePairs,
+    Minimum,
+    lbfgs_direction,
+    minimize_smooth,
+    minimize_with_l1,
+)
 
 Floats = NDArray[np.float64]
 
@@ -26,14 +35,30 @@ Box = tuple[Floats, Floats]
 ValueAndGradient = Callable[[Floats], tuple[float, Floats]]
 T = TypeVar("T")
 
-_DECREASE = 1e-4
-"""Share of the decrease predicted by the slope that a step must reach."""
 
-_HALVINGS = 60
-"""Maximum halvings of a step."""
+def minimize(
+    value_and_gradient: ValueAndGradient,
+    start: Floats,
+    *,
+    box: Box | None = None,
+    penalties: Floats | None = None,
+    **settings: Any,
+) -> Minimum:
+    """Minimize ``f(x)``, or ``f(x) + sum_j penalties_j |x_j|``, anywhere or inside a box.
 
-_RESTING = 5
-"""After so many steps in a row without decrease the search has converged."""
+    Args:
+        value_and_gradient, start: as for ``minimize_smooth``.
+        box: the limits; None: none.
+        penalties: float64 ``[n]``, not negative; None: 0.
+        settings: further arguments of ``minimize_smooth``.
+    """
+    if box is None:
+        if penalties is None:
+            return minimize_smooth(value_and_gradient, start, **settings)
+        return minimize_with_l1(value_and_gradient, start, penalties, **settings)
+    if penalties is None:
+        return minimize_in_box(value_and_gradient, start, box, **settings)
+    return minimize_in_box_with_l1(value_and_gradient, start, box, penalties, **settings)
 
 
 def minimize_in_box(
@@ -69,7 +94,7 @@ def minimize_in_box(
     iterations, resting = 0, 0
     if accepted is not None:
         accepted(x, value, steep)
-    while np.abs(steep).max(initial=0.0) > steepness and resting < _RESTING:
+    while np.abs(steep).max(initial=0.0) > steepness and resting < RESTING:
         if iterations == max_iterations:
             return Minimum(x, value, iterations, False)
         free = steep != 0.0
@@ -80,12 +105,12 @@ def minimize_in_box(
             direction = -steep
         # A gradient has no scale of its own: without curvature, move by 1 at most.
         length = 1.0 if pairs else min(1.0, 1.0 / float(np.linalg.norm(steep)))
-        for _ in range(_HALVINGS):
+        for _ in range(HALVINGS):
             there = np.clip(x + length * direction, low, high)
             new_value, new_gradient = value_and_gradient(there)
             # Along the step as it was cut off by the box.
             slope = float(steep @ (there - x))
-            if slope < 0.0 and new_value <= value + _DECREASE * slope:
+            if slope < 0.0 and new_value <= value + DECREASE * slope:
                 break
             length *= 0.5
         else:

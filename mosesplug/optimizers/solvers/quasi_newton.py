@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 CurvaturePairs = deque[tuple[Floats, Floats]]
 """Steps and their changes of the gradient; the newest last."""
 
-_DECREASE = 1e-4
+DECREASE = 1e-4
 """Share of the decrease predicted by the slope that a step must reach."""
 
 _FLATTER = 0.9
@@ -169,7 +169,7 @@ def _step(
     for _ in range(_TRIALS):
         there = x + length * direction
         new_value, new_gradient = value_and_gradient(there)
-        if not new_value <= value + _DECREASE * length * slope:
+        if not new_value <= value + DECREASE * length * slope:
             longest = length
         else:
             lower = there, new_value, new_gradient
@@ -180,10 +180,10 @@ def _step(
     return lower
 
 
-_HALVINGS = 60
+HALVINGS = 60
 """Maximum halvings of a step."""
 
-_RESTING = 5
+RESTING = 5
 """After so many steps in a row without decrease the search has converged."""
 
 
@@ -220,19 +220,19 @@ def minimize_with_l1(
     iterations, resting = 0, 0
     if accepted is not None:
         accepted(x, value, -downhill)
-    while np.abs(downhill).max(initial=0.0) > steepness and resting < _RESTING:
+    while np.abs(downhill).max(initial=0.0) > steepness and resting < RESTING:
         if iterations == max_iterations:
             return Minimum(x, value, iterations, False)
         direction = lbfgs_direction(pairs, downhill)
         direction[direction * downhill <= 0.0] = 0.0
         orthant = np.where(x != 0.0, np.sign(x), np.sign(downhill))
         length = 1.0 if pairs else 1.0 / float(np.linalg.norm(downhill))
-        for _ in range(_HALVINGS):
+        for _ in range(HALVINGS):
             there = x + length * direction
             there[there * orthant <= 0.0] = 0.0
             smooth, new_gradient = value_and_gradient(there)
             new_value = smooth + float(penalties @ np.abs(there))
-            if new_value <= value - _DECREASE * float(downhill @ (there - x)):
+            if new_value <= value - DECREASE * float(downhill @ (there - x)):
                 break
             length *= 0.5
         else:

@@ -14,9 +14,7 @@ start.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -27,8 +25,8 @@ from mosesplug.candidates import LIST_SIZE, Objective
 from mosesplug.optimizers.batch.expected.objectives import evaluate_scaled
 from mosesplug.optimizers.lists.scaled import Scaling
 from mosesplug.optimizers.problem import Problem
-from mosesplug.optimizers.solvers.bounded import Box, minimize_in_box, minimize_in_box_with_l1
-from mosesplug.optimizers.solvers.quasi_newton import Minimum, minimize_smooth, minimize_with_l1
+from mosesplug.optimizers.solvers.bounded import Box, minimize
+from mosesplug.optimizers.solvers.quasi_newton import Minimum
 from mosesplug.tuning_set import TuningSet
 
 Floats = NDArray[np.float64]
@@ -298,22 +296,20 @@ def minimize_stage(
         length = float(np.linalg.norm(gradient[:n] / units))
         steps.append({"objective": value, "gradient": length})
 
-    minimize: Callable[..., Minimum] = minimize_smooth
     first = np.append(start / units, [math.log(scale)] if settings.learns_scale else [])
     penalties = settings.l1 * np.sqrt(squares) * np.where(coordinates.is_free(), units, 0.0)
     penalties = np.append(penalties, np.zeros(len(first) - n))
-    if settings.l1 > 0.0:
-        minimize = partial(minimize_with_l1, penalties=penalties)
+    box = None
     if coordinates.box is not None:
         unlimited = np.full(len(first) - n, np.inf)
         low = np.append(coordinates.box[0] / units, -unlimited)
         high = np.append(coordinates.box[1] / units, unlimited)
-        minimize = partial(minimize_in_box, box=(low, high))
-        if settings.l1 > 0.0:
-            minimize = partial(minimize_in_box_with_l1, box=(low, high), penalties=penalties)
+        box = low, high
     fit = minimize(
         function,
         first,
+        box=box,
+        penalties=penalties if settings.l1 > 0.0 else None,
         memory=_MEMORY,
         max_iterations=settings.iterations,
         steepness=_STEEPNESS,

@@ -13,24 +13,14 @@ down L-BFGS: it works on weights in units of the curvature at 0.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.solvers.bounded import (
-    Box,
-    minimize_in_box,
-    minimize_in_box_with_l1,
-)
-from mosesplug.optimizers.solvers.quasi_newton import (
-    Minimum,
-    minimize_smooth,
-    minimize_with_l1,
-)
+from mosesplug.optimizers.solvers.bounded import Box, minimize
+from mosesplug.optimizers.solvers.quasi_newton import Minimum
 
 _MEMORY = 20
 """Steps that estimate the curvature."""
@@ -90,17 +80,11 @@ def fit_logistic(
         loss, gradient = logistic_loss(unit * scaled, examples, labels, precision, offsets)
         return loss, unit * gradient
 
-    minimize: Callable[..., Minimum] = minimize_smooth
-    if penalties is not None:
-        minimize = partial(minimize_with_l1, penalties=penalties * unit)
-    if box is not None:
-        limits = (box[0] / unit, box[1] / unit)
-        minimize = partial(minimize_in_box, box=limits)
-        if penalties is not None:
-            minimize = partial(minimize_in_box_with_l1, box=limits, penalties=penalties * unit)
     fit = minimize(
         scaled_loss,
         np.zeros(n_features),
+        box=None if box is None else (box[0] / unit, box[1] / unit),
+        penalties=None if penalties is None else penalties * unit,
         memory=_MEMORY,
         max_iterations=max_iterations,
         steepness=_STEEPNESS * math.sqrt(max(1, n_examples)),
