@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from dataclasses import dataclass, fields, is_dataclass
 from html import escape
 from os import PathLike, fspath
@@ -128,6 +128,6 @@ def _list_items(record: Any) -> Iterable[tuple[str, Any]]:
         name, _, attribute = name.partition("=")
         value = getattr(record, attribute or name)
         # A number of 0 is a value, an empty sequence is not.
-        if key.endswith("?") and (value is None or value == () or value == ""):
+        if key.endswith("?") and (value is None or (isinstance(value, Sized) and not len(value))):
             continue
         yield name, value
