@@ -176,13 +176,16 @@ def find_length_range(weights: WeightFile, text: str | None, by: str = WORDS) ->
 
     Args:
         weights: the weights, which may record the exponent that they were learned with.
-        text: the exponent of the user, which outweighs a recorded one.
+        text: the exponent of the user, which replaces a recorded one.
         by: the length, with ``text``.
 
     Raises:
+        UsageError: a range instead of one exponent, or a length without an exponent.
         FormatError: a recorded exponent cannot be read, or there are two.
     """
     if text is None:
+        if by != WORDS:
+            raise UsageError("{--length-by} requires {--length-exponent}: give both or none")
         return find_recorded_length(weights)
     length = parse_length_range(text, by)
     if length.low != length.high:

@@ -232,6 +232,8 @@ def test_rerank_applies_what_optimize_has_found(
     note = f"tsv does not record the length exponent: keep {weights}.tsv.length beside"
     assert note in capsys.readouterr().err
     assert f"rerank --length-exponent {kept}" in said
+    assert run("rerank", "--nbest", lists, "--weights", weights, "--length-by", "L") == 2
+    assert "--length-by requires --length-exponent" in capsys.readouterr().err
     end = float(said.split("score at the end")[1].split()[0])
     for words in ([], ["--length-exponent", kept]):
         best = tmp_path / "best"
