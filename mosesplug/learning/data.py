@@ -58,11 +58,8 @@ def read_data(
             a run does not have, a metric that a store or an algorithm does not support.
     """
     _check_start(settings)
-    if settings.graphs and settings.selection.counts:
-        raise UsageError(
-            "{--sparse-min-count} and {--sparse-max} count sentences of n-best lists, not of "
-            "search graphs: use {--active} 'NAME*'"
-        )
+    if settings.graphs:
+        settings.selection.reject_counts()
     if given.learning_data is not None:
         data = given.learning_data
     elif settings.store is not None:

@@ -15,6 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.tuning_set import TuningSet
 
@@ -85,6 +86,14 @@ class FeatureSelection:
     def leaves_choice(self) -> bool:
         """Whether the algorithm alone decides what it tunes."""
         return self.active is None and not self.dropped and not self.counts
+
+    def reject_counts(self) -> None:
+        """Raise ``UsageError`` if it counts sentences of lists, where only search graphs are."""
+        if self.counts:
+            raise UsageError(
+                "{--sparse-min-count} and {--sparse-max} count sentences of n-best lists, not of "
+                "search graphs: use {--active} 'NAME*'"
+            )
 
     def select_names(self, space: FeatureSpace, *, tunes_sparse: bool = True) -> NDArray[np.bool_]:
         """Return the columns that may be learned by their names, bool ``[len(space)]``.

@@ -247,7 +247,11 @@ def optimize_weights(context: Context, current: IterationRecord) -> IterationRes
 def _restart_cut_features(
     context: Context, problem: Problem, weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return weights, the run's first ones for features that are no longer tuned."""
+    """Return weights, the run's first ones for features that are no longer tuned.
+
+    Only the number of features cuts one that was tuned: others become more frequent, while counts
+    of sentences only grow.
+    """
     if not context.configuration.optimization.sparse_max:
         return weights
     space = problem.tuning_set.space

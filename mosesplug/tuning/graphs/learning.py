@@ -39,6 +39,8 @@ def check_graphs(configuration: Configuration, algorithm: Algorithm) -> None:
         "a decoder that is search graphs (forest:)": decoding.decoder.stored_graphs is not None,
     }
     reject_combinations("{--forest}", rejected)
+    if learns_from_graphs(configuration, algorithm):
+        configuration.optimization.selection.reject_counts()
     metric = configuration.metric
     if "updates" in algorithm.asks and not metric.can_search_graphs:
         raise UsageError(
