@@ -17,6 +17,9 @@ from formats.moses.ini import FeatureLine, MosesIni
 from formats.text import require_regular_file
 from formats.weights.files import ShowWeights, WeightGroup, read_sparse
 
+TRUE_WORDS = frozenset({"true", "t", "1", "yes", "y"})
+"""Moses' spellings of true."""
+
 FALSE_WORDS = frozenset({"false", "f", "0", "no", "n"})
 """Moses' spellings of false."""
 

@@ -24,6 +24,7 @@ from mosesplug.decoders.run_files import RunFiles
 from mosesplug.decoders.wrappers import Queue
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.events import CommandStarted, Note, PhaseStarted, Watcher
+from mosesplug.templates.moses import OWN_FUNCTIONS
 
 
 def prepare_config(
@@ -75,7 +76,7 @@ def announce_features(decoder: MosesCommands, task: DecodingTask) -> ShowWeights
         task.watch(PhaseStarted(0, "features"))
         caches.forget(path)
         answer = path.with_name("features.list.new")
-        with explain_lost_models(task.config, files.directory):
+        with explain_lost_models(task.config, files.directory), _explain_own_functions():
             _show_weights(decoder, command, answer, task)
         # Renamed when complete: half of an answer is never read.
         answer.replace(path)
@@ -171,6 +172,23 @@ def explain_lost_models(config: Path, directory: Path) -> Iterator[None]:
                 raise DecoderError(
                     f"{error}\nhint: the decoder runs in {directory} and looks for {name}"
                     f" there, as {config} says: write absolute paths in it"
+                ) from error
+        raise
+
+
+@contextmanager
+def _explain_own_functions() -> Iterator[None]:
+    """Add the remedy to the error of a decoder that lacks a function which Moses does not have."""
+    try:
+        yield
+    except DecoderError as error:
+        messages = str(error).partition(MESSAGES)[2]
+        for name in OWN_FUNCTIONS:
+            if name in messages:
+                raise DecoderError(
+                    f"{error}\nhint: only the bundled decoder computes {name}. Remove it, and "
+                    "learn its features from n-best lists with mosesplug optimize --templates "
+                    "(mosesplug rerank --templates uses them)"
                 ) from error
         raise
 

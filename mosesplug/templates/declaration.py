@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from formats.errors import FormatError
+from formats.moses.ini_features import FALSE_WORDS, TRUE_WORDS
 from formats.text import StrPath, open_text, read_bytes
 from mosesplug.errors import UsageError, suggest
 from mosesplug.options import Opt, list_options
@@ -59,6 +60,12 @@ _MOST_FREQUENT = Opt(
     kind="integer",
     minimum=1,
 )
+_FIXED = {"domain-trigger": False, "tuneable": True}
+"""Flags of Moses' functions that templates support with their defaults only."""
+
+_IGNORED = ("filterable", "texttype")
+"""Settings that Moses reads, but does not use."""
+
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 
 
@@ -143,11 +150,18 @@ def read_ini_function(line: str, folder: Path) -> Template:
     place = f"[feature] {function}"
     texts = dict(argument.partition("=")[::2] for argument in arguments)
     name = texts.pop("name", f"{function}0")
+    known = _list_keys(_find_function(function, place))
     for key in ("factor", "input-factor", "output-factor"):
         if texts.pop(key, "0") != "0":
             raise UsageError(f"{place} {key}: templates support factor 0 only")
-    texts.pop("unrestricted", None)  # implied by a missing path
-    known = _list_keys(_find_function(function, place))
+    for key, default in _FIXED.items():
+        if key in texts and _parse_flag(text := texts.pop(key)) is not default:
+            expected = "true" if default else "false"
+            raise UsageError(f"{place} {key}={text}: templates support {key}={expected} only")
+    for key in _IGNORED:
+        texts.pop(key, None)
+    if _parse_flag(texts.pop("unrestricted", "false")):
+        texts.pop("path", None)  # as Moses does, which then does not use the vocabulary
     values = {
         key: _parse_ini_value(text, known[key]) if key in known else text
         for key, text in texts.items()
@@ -157,9 +171,15 @@ def read_ini_function(line: str, folder: Path) -> Template:
 
 
 def _parse_ini_value(text: str, option: Opt) -> Any:
-    if option.kind == "flag" and text in ("0", "1"):
-        return text == "1"
+    if option.kind == "flag" and (value := _parse_flag(text)) is not None:
+        return value
     return int(text) if option.kind == "integer" and text.isdigit() else text
+
+
+def _parse_flag(text: str) -> bool | None:
+    """Return the value of a flag; None if Moses does not accept the word either."""
+    word = text.lower()
+    return word in TRUE_WORDS if word in TRUE_WORDS | FALSE_WORDS else None
 
 
 def _make_template(name: str, table: Any, path: str, folder: Path) -> Template:

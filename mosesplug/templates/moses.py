@@ -9,13 +9,17 @@ from mosesplug.options import list_options
 from mosesplug.templates.declaration import Templates
 from mosesplug.templates.functions import (
     PhrasePairFeature,
+    ShapeFeature,
     TargetBigramFeature,
     TargetNgramFeature,
     Template,
     WordTranslationFeature,
 )
 
-__all__ = ["format_ini_functions"]
+__all__ = ["OWN_FUNCTIONS", "format_ini_functions"]
+
+OWN_FUNCTIONS = (ShapeFeature.__name__,)
+"""Functions that the bundled decoder computes, but Moses does not have."""
 
 
 def format_ini_functions(templates: Templates, folder: str) -> tuple[str, Mapping[str, bytes]]:
@@ -58,6 +62,12 @@ def format_ini_functions(templates: Templates, folder: str) -> tuple[str, Mappin
     return "".join(lines), files
 
 
+_USE_LISTS = (
+    "Learn the features from n-best lists with mosesplug optimize --templates, and use them with "
+    "mosesplug rerank --templates"
+)
+
+
 def _check(template: Template, path: str) -> None:
     """Check that a decoder can compute a template."""
     if not isinstance(template, WordTranslationFeature):
@@ -65,8 +75,13 @@ def _check(template: Template, path: str) -> None:
     place = f"{path}: [{template.name}]"
     if template.target_context:
         raise UsageError(
-            f"{place} target-context: no decoder computes features of earlier target words. Learn "
-            "them from n-best lists (mosesplug optimize, rerank)"
+            f"{place} target-context: no decoder computes features of earlier target words. "
+            f"{_USE_LISTS}"
+        )
+    if template.window:
+        raise UsageError(
+            f"{place} window: no decoder limits the distance of contexts. Leave it out, or: "
+            f"{_USE_LISTS}"
         )
     if (template.source_words is None) != (template.target_words is None):
         raise UsageError(

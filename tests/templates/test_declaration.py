@@ -100,6 +100,11 @@ def test_ini_functions(tmp_path: Path) -> None:
     line = "WordTranslationFeature simple=0 source-context=1 target-context=0"
     template = WordTranslationFeature("WordTranslationFeature0", simple=False, source_context=True)
     assert read_ini_function(line, tmp_path) == template
+    line += " domain-trigger=0 tuneable=Yes filterable=1 texttype=source ignore-punctuation=f"
+    assert read_ini_function(line, tmp_path) == template
+    # Without it, Moses needs the vocabulary; with it, Moses does not read the file.
+    line = "PhrasePairFeature name=PP source-context=1 unrestricted=1 path=missing"
+    assert read_ini_function(line, tmp_path) == PhrasePairFeature("PP", source_context=True)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +114,10 @@ def test_ini_functions(tmp_path: Path) -> None:
             "WordTranslationFeature name=WT input-factor=1",
             "input-factor: templates support factor 0 only",
         ),
-        ("WordTranslationFeature name=WT domain-trigger=1", "unknown key domain-trigger"),
+        ("WordTranslationFeature name=WT domain-trigger=1", "support domain-trigger=false only"),
+        ("PhraseLengthFeature tuneable=no", "tuneable=no: templates support tuneable=true only"),
+        ("WordTranslationFeature name=WT simple=x", "expected true or false, not 'x'"),
+        ("WordTranslationFeature name=WT window-size=1", "unknown key window-size"),
         ("PhraseBoundaryFeature name=PB", "unknown function PhraseBoundaryFeature"),
     ],
 )

@@ -23,7 +23,7 @@ from mosesplug.templates.moses import format_ini_functions
 WORDS = frozenset(("a", "b"))
 ALL = (
     WordTranslationFeature("WT"),
-    WordTranslationFeature("WC", False, True, source_words=WORDS, target_words=WORDS, window=2),
+    WordTranslationFeature("WC", False, True, source_words=WORDS, target_words=WORDS),
     TargetWordInsertionFeature("TWI", words=WORDS),
     PhrasePairFeature("PP"),
     PhrasePairFeature("PC", True, True, True, WORDS),
@@ -49,6 +49,10 @@ def test_round_trip(tmp_path: Path) -> None:
     ("template", "message"),
     [
         (WordTranslationFeature("WT", target_context=True), "target-context: no decoder computes"),
+        (
+            WordTranslationFeature("WT", source_context=True, window=2),
+            "window: no decoder limits .* optimize --templates.*rerank --templates",
+        ),
         (WordTranslationFeature("WT", target_words=WORDS), "both sides or of none"),
     ],
 )

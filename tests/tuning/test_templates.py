@@ -13,7 +13,7 @@ from formats.errors import FormatError
 from formats.moses.ini import read_moses_ini
 from formats.weights.files import read_sparse
 from mosesplug.decoders.description import DecoderCommand, MosesDecoder
-from mosesplug.errors import DataError, StoreMismatch, UsageError
+from mosesplug.errors import DataError, DecoderError, StoreMismatch, UsageError
 from mosesplug.tuning import tune
 from mosesplug.tuning.setup import check_run
 from mosesplug.tuning.templates import add_templates, check_templates
@@ -107,6 +107,17 @@ def test_other_decoders(toy: Toy, declaration: Path) -> None:
     for check in (check_templates, check_run):
         with pytest.raises(UsageError, match=r"called as Moses is.*mosesplug rerank --templates"):
             check(given)
+
+
+def test_functions_that_moses_lacks(toy: Toy) -> None:
+    declaration = toy.directory / "templates.toml"
+    declaration.write_text('[SH]\nfunction = "ShapeFeature"\n')
+    decoder = toy.directory / "moses"
+    decoder.write_text("#!/bin/sh\necho Feature name ShapeFeature is not registered. >&2\nexit 1\n")
+    decoder.chmod(0o755)
+    given = toy.configuration(decoding={"templates": declaration})
+    with pytest.raises(DecoderError, match=r"hint: only the bundled .*optimize --templates"):
+        tune(add_program(given, decoder))
 
 
 def test_missing_vocabulary(toy: Toy, declaration: Path) -> None:

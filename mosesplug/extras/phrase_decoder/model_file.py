@@ -10,11 +10,10 @@ import numpy as np
 
 from formats.errors import FormatError
 from formats.moses.ini import FeatureLine, MosesIni
-from formats.moses.ini_features import FALSE_WORDS
+from formats.moses.ini_features import FALSE_WORDS, TRUE_WORDS
 from formats.weights.files import parse_weight_overwrite
 from mosesplug.arrays import Floats
 from mosesplug.errors import DataError, UsageError
-from mosesplug.extras.phrase_decoder.settings import TRUE_WORDS
 from mosesplug.templates.declaration import FUNCTIONS, read_ini_function
 from mosesplug.templates.functions import PhraseTemplate
 

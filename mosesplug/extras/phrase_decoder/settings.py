@@ -16,14 +16,13 @@ from typing import TypeVar
 from formats.errors import FormatError
 from formats.moses.decoder_flags import flag_name, group_flags
 from formats.moses.ini import MosesIni
-from formats.moses.ini_features import FALSE_WORDS
+from formats.moses.ini_features import FALSE_WORDS, TRUE_WORDS
 from mosesplug.errors import UsageError
 
 Number = TypeVar("Number", int, float)
 
 INI_ONLY = ("feature", "weight")
 LAST_PORT = 65535
-TRUE_WORDS = {"true", "t", "1", "yes", "y"}
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ def test_features_are_announced(tmp_path: Path) -> None:
     [
         ("TargetBigramFeature name=TB", "features of one phrase pair only, not TB"),
         ("WordTranslationFeature name=WT source-context=1", "one phrase pair only, not WT"),
-        ("WordTranslationFeature name=WT domain-trigger=1", "unknown key domain-trigger"),
+        ("WordTranslationFeature name=WT domain-trigger=1", "support domain-trigger=false only"),
         ("PhraseBoundaryFeature name=PB", "does not support PhraseBoundaryFeature"),
     ],
 )
