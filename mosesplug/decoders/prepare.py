@@ -178,7 +178,7 @@ def explain_lost_models(config: Path, directory: Path) -> Iterator[None]:
 
 @contextmanager
 def _explain_own_functions() -> Iterator[None]:
-    """Add the remedy to the error of a decoder that lacks a function which Moses does not have."""
+    """Add the remedy to the error of a decoder without functions that Moses lacks."""
     try:
         yield
     except DecoderError as error:

@@ -88,7 +88,7 @@ class FeatureSelection:
         return self.active is None and not self.dropped and not self.counts
 
     def reject_counts(self) -> None:
-        """Raise ``UsageError`` if it counts sentences of lists, where only search graphs are."""
+        """Raise ``UsageError`` if it counts sentences of lists: graphs have none."""
         if self.counts:
             raise UsageError(
                 "{--sparse-min-count} and {--sparse-max} count sentences of n-best lists, not of "

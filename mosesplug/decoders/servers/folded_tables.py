@@ -283,7 +283,7 @@ class FoldedTables(SentenceTables):
 
     @property
     def _tuneable(self) -> tuple[str, ...]:
-        """For each score of the table, whether it is tuned, as the configuration writes it."""
+        """Whether each score of the table is tuned, as the configuration writes it."""
         (table,) = self.texts
         count = int(table.arguments.get("num-features", "1"))
         written = table.arguments.get("tuneable-components")

@@ -44,7 +44,7 @@ def minimize(
     penalties: Floats | None = None,
     **settings: Any,
 ) -> Minimum:
-    """Minimize ``f(x)``, or ``f(x) + sum_j penalties_j |x_j|``, anywhere or inside a box.
+    """Minimize ``f(x) + sum_j penalties_j |x_j|``, perhaps inside a box.
 
     Args:
         value_and_gradient, start: as for ``minimize_smooth``.

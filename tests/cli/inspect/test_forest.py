@@ -131,7 +131,9 @@ def test_oracle(
     assert run("oracle", graphs, "--refs", refs, *option) == 0
     told = capsys.readouterr()
     assert told.out.splitlines()[1] == "a a y"
-    assert told.err.splitlines()[0].split() == ["best", "by", "the", "model", "BLEU", "0.0000"]
+    # On a slow machine, a line that says "compiling" comes first.
+    lines = [line.split() for line in told.err.splitlines()]
+    assert ["best", "by", "the", "model", "BLEU", "0.0000"] in lines
     assert run("oracle", graphs / "1.gz", "--refs", refs, "--quiet", *option) == 0
     told = capsys.readouterr()
     assert (told.out, told.err) == ("a a y\n", "")

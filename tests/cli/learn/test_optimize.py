@@ -312,7 +312,7 @@ def test_an_unwritable_directory_fails_at_once(
             2,
             "Did you mean restarts?",
         ),
-        (["--nbest", "lists", "--refs", "refs", "--range", "A:1..0"], 2, "no interval"),
+        (["--nbest", "lists", "--refs", "refs", "--range", "A:1..0"], 2, "lowest value first"),
         (["--nbest", "lists", "--refs", "refs", "--init", "short"], 1, "no weight of B"),
         (["--nbest", "nowhere", "--refs", "refs"], 2, "nowhere"),
         (["--nbest", "refs", "--refs", "refs"], 1, "refs:1: "),
