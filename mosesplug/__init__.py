@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mosesplug.api.reranking import rerank
     from mosesplug.api.run import Run, open_run, report
     from mosesplug.api.scoring import compare, score
+    from mosesplug.api.search_errors import search_errors
     from mosesplug.api.tables.table import Table
     from mosesplug.api.tune import tune
     from mosesplug.api.tuner import Request, Tuner
@@ -83,6 +84,7 @@ __all__ = [
     "rerank",
     "run_experiment",
     "score",
+    "search_errors",
     "tune",
     "warm_up",
     "write_nbest",
@@ -103,6 +105,7 @@ _MODULES = {
     "mosesplug.api.reranking": "rerank",
     "mosesplug.api.run": "Run open_run report",
     "mosesplug.api.scoring": "compare score",
+    "mosesplug.api.search_errors": "search_errors",
     "mosesplug.api.lists.statistics": "StatisticsMetric",
     "mosesplug.api.tables.table": "Table",
     "mosesplug.api.tune": "tune",

@@ -247,7 +247,7 @@ COMMANDS: Table = {
         ".inspect.store_options:ReportCommand",
     ),
     "forest": CommandGroup(
-        "Search graphs: n-best lists, oracles and statistics.",
+        "Search graphs: n-best lists, oracles, statistics and errors.",
         {
             "nbest": Command(
                 ".inspect.forest:nbest",
@@ -263,6 +263,11 @@ COMMANDS: Table = {
                 ".inspect.forest:info",
                 "Count nodes, edges and derivations.",
                 ".inspect.list_options:ForestInfoCommand",
+            ),
+            "errors": Command(
+                ".inspect.forest:errors",
+                "Tell search errors from model errors.",
+                ".inspect.list_options:ForestErrorsCommand",
             ),
         },
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+from formats.graphs.hypergraph import Edge, write_hypergraph, write_hypergraph_weights
 from tests.results.runs import make_run
 
 REFERENCES = ("the house is small", "yes it is", "we see the old town", "good morning to you")
@@ -80,3 +81,15 @@ def write_example_files(directory: Path) -> None:
     (directory / "dev.fr").write_text("\n".join(REFERENCES) + "\n")
     (directory / "decoder.py").write_text(f"HYPOTHESES = {_HYPOTHESES!r}\n{_DECODER}")
     (directory / "small.toml").write_text(_EXPERIMENT)
+    for name, size in (("search-graphs", 2), ("wider-graphs", 3)):
+        (directory / name).mkdir()
+        write_hypergraph_weights(directory / name / "weights", ["LM0"], [1.0])
+        for sentence, hypotheses in enumerate(_HYPOTHESES):
+            # The reference is best, but in sentence 2 lost, and in sentence 3 worse than another.
+            kept = [*hypotheses[1:], hypotheses[0]] if sentence == 2 else [*hypotheses]
+            scores = {hypotheses[0]: -3.0 if sentence == 3 else -1.0}
+            edges = [
+                Edge(tuple(text.encode().split()), 1, (scores.get(text, -2.0),))
+                for text in kept[:size]
+            ]
+            write_hypergraph(directory / name / f"{sentence}.gz", ["LM0"], [edges])

@@ -79,6 +79,7 @@ CALLS = {
     "forest nbest": "forest nbest graphs",
     "forest oracle": "forest oracle graphs --refs graph-refs",
     "forest info": "forest info graphs",
+    "forest errors": "forest errors graphs --refs graph-refs --sentences",
     "install-tools": "install-tools new",
     "warm-up": "warm-up --help",
     "cache": "cache",

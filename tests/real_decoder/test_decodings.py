@@ -9,6 +9,7 @@ from formats.nbest.files import read_nbest
 from formats.weights.any_format import read_weights
 from formats.weights.files import read_sparse
 from mosesplug.features import FeatureSpace
+from mosesplug.results.analysis.search_errors import exceeds, find_search_errors
 from mosesplug.tuning.domains import list_domain_weights
 from mosesplug.tuning.weights import Weights
 from tests.real_decoder.programs import NBEST, Programs
@@ -47,6 +48,14 @@ def test_derivations_of_references(few: Programs, capfd: pytest.CaptureFixture[s
         last = np.flatnonzero(merged.sentence_ids == number)[-1]
         texts = forced.text(row).decode(), merged.text(int(last)).decode()
         assert texts == (references[number], references[number])
+    # The references are what the same search translates to.
+    errors = find_search_errors([work], system.reference)
+    assert [row.kind for row in errors.rows] == [
+        "no error", "unreachable", "unreachable", "no error"
+    ]  # fmt: skip
+    for row, number in enumerate([0, 3]):
+        judged = errors.rows[number]
+        assert not exceeds(forced.scores[row], judged.best_score or 0.0)
 
 
 def test_weights_of_domains(few: Programs) -> None:

@@ -12,8 +12,9 @@ from formats.moses.ini import parse_moses_ini
 from formats.nbest.files import read_nbest
 from mosesplug.cli.main import main
 from mosesplug.decoders.forced import constrain_config, format_constraints
-from mosesplug.errors import DecoderError
+from mosesplug.errors import DataError, DecoderError, UsageError
 from mosesplug.events import CommandStarted, Note
+from mosesplug.results.analysis.search_errors import find_search_errors
 from mosesplug.tuning import tune
 
 pytestmark = pytest.mark.usefixtures("decoder_in_process")
@@ -65,6 +66,20 @@ def test_derivations_of_references_are_merged(toy: Toy, log: Log) -> None:
     assert [
         each[each.index("-config") + 1] == str(work / "forced.moses.ini") for each in decodings
     ] == [*(False, True, False, True)]
+    errors = find_search_errors([work], toy.directory / "reference", iteration=1)
+    assert [row.reference_score is not None for row in errors.rows] == [
+        sentence in forced.sentence_ids for sentence in range(12)
+    ]
+    for row in range(len(forced)):
+        judged = errors.rows[int(forced.sentence_ids[row])]
+        assert judged.kind != "unreachable"
+        assert judged.reference_score >= forced.scores[row]
+    with pytest.raises(UsageError, match=r"--top requires search graphs"):
+        find_search_errors([work], toy.directory / "reference", top=5)
+    other = toy.directory / "other"
+    other.write_text("other\n" * 12)
+    with pytest.raises(DataError, match="found other references for sentence"):
+        find_search_errors([work], other)
     said = f"forced decoding: {len(forced)} of 12 sentences can yield a reference"
     assert said in [each.text for each in log.of(Note)]
 

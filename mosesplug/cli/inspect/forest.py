@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from formats.nbest.files import format_list
 from formats.references import read_references, reference_files
 from formats.weights.named import find_weight_files
 from mosesplug.cli.inspect.list_options import (
+    ForestErrorsCommand,
     ForestInfoCommand,
     ForestNbestCommand,
     ForestOracleCommand,
@@ -21,27 +23,20 @@ from mosesplug.cli.shared.tables import print_record
 from mosesplug.errors import UsageError
 from mosesplug.forest.diverse import ORDER
 from mosesplug.forest.oracles.corpus import model_oracles
-from mosesplug.learning.weighted_graphs import (
-    WeightedGraph,
-    read_graph_weights,
-    read_weighted_graphs,
-)
+from mosesplug.learning.weighted_graphs import WeightedGraph
 from mosesplug.learning.weights import find_graph_weights
+from mosesplug.results.analysis.search_errors import find_search_errors
 from mosesplug.results.choices.graphs import (
     GraphListSettings,
     GraphOracleMethod,
     GraphSummaries,
     find_graph_oracles,
     make_list,
+    open_graphs,
     read_oracle_graphs,
     summarize_graph,
 )
-from mosesplug.results.views.stored_graphs import read_stored_graphs
-from mosesplug.results.weights.sources import read_weights_of
 from mosesplug.sentence_ids import arrange_lines
-from mosesplug.tuning.graphs.decoder import find_graph_store
-from mosesplug.tuning.workdir.stores import find_run
-from mosesplug.tuning.workdir.workspace import Workspace
 
 
 def nbest(options: ForestNbestCommand) -> None:
@@ -104,6 +99,23 @@ def info(options: ForestInfoCommand) -> None:
     print_record(GraphSummaries(tuple(summaries)))
 
 
+def errors(options: ForestErrorsCommand) -> None:
+    """Tell search errors from model errors, sentence by sentence."""
+    if options.refs is None:
+        raise UsageError("there are no references: give --refs FILE")
+    found = find_search_errors(
+        options.graphs,
+        options.refs,
+        ids=options.ids,
+        iteration=options.iteration,
+        wider=options.wider or (),
+        weights=options.weights,
+        sparse_weights=options.sparse_weights,
+        top=options.top,
+    )
+    print_record(replace(found, shows_sentences=options.sentences))
+
+
 def _report(what: str, score: float) -> None:
     print(f"{what:18} BLEU {score:.4f}", file=sys.stderr)
 
@@ -112,23 +124,7 @@ _Options = ForestNbestCommand | ForestOracleCommand | ForestInfoCommand
 
 
 def _open_graphs(options: _Options) -> tuple[Iterator[WeightedGraph], bool]:
-    """Return the graphs of files or of a run, and whether they have weights."""
-    places, weights, sparse = options.graphs, options.weights, options.sparse_weights
-    runs = [place for place in places if place.is_dir() and find_graph_store(find_run(place))]
-    if runs:
-        if len(places) > 1:
-            raise UsageError(f"{runs[0]} is a run: give it alone")
-        file = read_weights_of(weights, sparse)
-        own = None if file is None else read_graph_weights(file, [])
-        return read_stored_graphs(runs[0], own), True
-    # Working directories without a store are those of mert-moses.pl.
-    places = [
-        beneath if (beneath := Workspace(place, 0).graphs).is_dir() else place for place in places
-    ]
-    if weights is None and (beside := find_graph_weights(places)) is not None:
-        weights = str(beside)
-    known = read_graph_weights(read_weights_of(weights, sparse), places)
-    return read_weighted_graphs(places, known), known is not None
+    return open_graphs(options.graphs, options.weights, options.sparse_weights)
 
 
 def _find_inputs(options: _Options) -> list[Path]:

@@ -371,3 +371,35 @@ class ForestInfoCommand:
     weights: GraphWeights = None
     sparse_weights: GraphSparse = None
     json: Json = False
+
+
+@dataclass(frozen=True)
+class ForestErrorsCommand:
+    """Tell search errors from model errors by derivations of the references.
+
+    A sentence has a search error if a derivation of a reference scores higher than the 1-best, and
+    a model error if it scores lower. Such derivations are those of forced decoding, if RUN was
+    tuned with --forced-decoding, else those in search graphs: GRAPHS and those of --wider, a search
+    of the same text with a larger beam and the same weights.
+
+    Examples: mosesplug forest errors tuning --refs dev.en;
+    mosesplug forest errors hypergraph --wider beam1000/hypergraph --refs dev.en
+    """
+
+    graphs: _Graphs
+    refs: References = None
+    ids: SentenceIdsOfLines = None
+    wider: Annotated[
+        list[Path] | None,
+        Opt("Search graphs of a wider search; repeatable.", metavar="GRAPHS|RUN"),
+    ] = None
+    iteration: Annotated[
+        int | None, Opt("Iteration of RUN [the last].", minimum=1, metavar="N")
+    ] = None
+    weights: GraphWeights = None
+    sparse_weights: GraphSparse = None
+    top: Annotated[
+        int | None, Opt("Rank references in the N best of a graph [100].", minimum=1, metavar="N")
+    ] = None
+    sentences: Annotated[bool, Opt("List the sentences, too; --json always does.")] = False
+    json: Json = False

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
 
 from formats.nbest.block import NBestList
-from mosesplug.errors import DataError, count_noun
+from mosesplug.errors import DataError, UsageError, count_noun
 from mosesplug.forest.diverse import ORDER, choose_diverse, find_diverse
 from mosesplug.forest.inside_outside import log_count
 from mosesplug.forest.k_best import Derivations, k_best
@@ -24,14 +25,60 @@ from mosesplug.forest.oracles.corpus import (
 )
 from mosesplug.forest.sampling import count_translations, sample_derivations
 from mosesplug.forest.viterbi import viterbi
-from mosesplug.learning.weighted_graphs import WeightedGraph
+from mosesplug.learning.weighted_graphs import (
+    WeightedGraph,
+    read_graph_weights,
+    read_weighted_graphs,
+)
+from mosesplug.learning.weights import find_graph_weights
 from mosesplug.optimizers import Progress
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.results.render.record import Count, Shown, format_power_of_ten, tabulate
 from mosesplug.results.render.render import Medium
 from mosesplug.results.render.tables import Block
+from mosesplug.results.views.stored_graphs import read_stored_graphs
+from mosesplug.results.weights.sources import read_weights_of
+from mosesplug.tuning.graphs.decoder import find_graph_store
+from mosesplug.tuning.workdir.stores import find_run
+from mosesplug.tuning.workdir.workspace import Workspace
 
 GraphOracleMethod = Literal["greedy", "sentence", "linear"]
+
+
+def open_graphs(
+    places: Sequence[Path],
+    weights: str | None,
+    sparse_weights: Path | None = None,
+    iteration: int | None = None,
+) -> tuple[Iterator[WeightedGraph], bool]:
+    """Return the graphs of files or of a run, and whether they have weights.
+
+    Args:
+        places: directories or files of search graphs, or one run.
+        weights: the weights; None for those beside the graphs, or of the decoding.
+        iteration: an iteration of the run; None for the newest that has graphs.
+
+    Raises:
+        UsageError: a run is not alone, or an iteration of other graphs is given.
+        FormatError, StoreError, DataError: weights or graphs cannot be read.
+    """
+    runs = [place for place in places if place.is_dir() and find_graph_store(find_run(place))]
+    if runs:
+        if len(places) > 1:
+            raise UsageError(f"{runs[0]} is a run: give it alone")
+        file = read_weights_of(weights, sparse_weights)
+        own = None if file is None else read_graph_weights(file, [])
+        return read_stored_graphs(runs[0], own, iteration), True
+    if iteration is not None:
+        raise UsageError("{--iteration} requires a run: search graphs in files have no iterations")
+    # Working directories without a store are those of mert-moses.pl.
+    places = [
+        beneath if (beneath := Workspace(place, 0).graphs).is_dir() else place for place in places
+    ]
+    if weights is None and (beside := find_graph_weights(places)) is not None:
+        weights = str(beside)
+    known = read_graph_weights(read_weights_of(weights, sparse_weights), places)
+    return read_weighted_graphs(places, known), known is not None
 
 
 @dataclass(frozen=True)
@@ -101,7 +148,7 @@ def make_list(
     Raises:
         DataError: the graph cannot be searched.
     """
-    with _name_graph(graph):
+    with name_graph(graph):
         derivations = _select_derivations(graph, settings, rng)
     return list_derivations(
         graph.sentence, graph.graph, derivations, graph.features, source=graph.source
@@ -181,7 +228,7 @@ def summarize_graph(graph: WeightedGraph, *, has_weights: bool) -> GraphSummary:
     """
     best_score = None
     if has_weights:
-        with _name_graph(graph):
+        with name_graph(graph):
             best_score = viterbi(graph.graph, graph.scores).score
     return GraphSummary(
         sentence=graph.sentence,
@@ -194,7 +241,8 @@ def summarize_graph(graph: WeightedGraph, *, has_weights: bool) -> GraphSummary:
 
 
 @contextmanager
-def _name_graph(graph: WeightedGraph) -> Iterator[None]:
+def name_graph(graph: WeightedGraph) -> Iterator[None]:
+    """Name the file and the sentence of a graph in errors of its search."""
     try:
         yield
     except DataError as error:

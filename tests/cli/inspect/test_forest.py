@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
 from pathlib import Path
@@ -160,6 +161,22 @@ def test_info(graphs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.splitlines()[1].split()[3] == "1.0e+12"  # 999 ** 4
 
 
+def test_errors(graphs: Path, refs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("errors", graphs, "--refs", refs) == 0
+    lines = capsys.readouterr().out.splitlines()
+    kinds = ["kind", "no error", "search error", "ranked low", "not in the graph"]
+    assert [line.split("  ")[0] for line in lines[:5]] == kinds
+    assert lines[3].split()[:4] == ["ranked", "low", "1", "50.0%"]
+    assert lines[5].startswith("Of 1 reference that the system is known to yield, 0 win")
+    assert run("errors", graphs, "--refs", refs, "--sentences", "--format", "tsv") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-2:] == ["0\tnot in the graph\t\t\t-5.375\t", "1\tranked low\t2\t-5.875\t-5.375\t"]
+    assert run("errors", graphs, "--refs", refs, "--wider", graphs, "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["reachable"], document["search_gains"]) == (1, 0)
+    assert [row["kind"] for row in document["rows"]] == ["unreachable", "ranked low"]
+
+
 def test_invalid_arguments_are_rejected(
     graphs: Path, refs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -179,6 +196,7 @@ def test_invalid_arguments_are_rejected(
     refused(2, "--samples", "nbest", graphs, "--seed", 3)
     refused(2, "more than 0", "nbest", graphs, "--samples", 3, "--scale", math.nan)
     refused(2, "--refs", "oracle", graphs)
+    refused(2, "--refs", "errors", graphs)
     refused(2, "exclude", "oracle", graphs, "--refs", refs, "--linear", "--sentence")
     refused(2, "none", "nbest", tmp_path / "none")
     refused(2, "none", "oracle", graphs, "--refs", tmp_path / "none")

@@ -1,0 +1,441 @@
+"""Tell errors of the search from errors of the model, by derivations of the references.
+
+A derivation of a reference that scores higher than the 1-best is an error of the search, which lost
+it. One that scores lower is an error of the model, which prefers another translation. Forced
+decoding finds such derivations, and so does a wider search (Neubig & Watanabe 2016, sections 2.4
+and 8.4).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from textwrap import fill
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.graphs.hypergraph import hypergraph_names
+from formats.nbest.files import read_nbest_blocks
+from formats.references import read_references
+from mosesplug.errors import DataError, OptionName, UsageError, count_noun
+from mosesplug.forest.intersection import intersect_references
+from mosesplug.forest.k_best import k_best, translations
+from mosesplug.forest.viterbi import viterbi
+from mosesplug.learning.weighted_graphs import WeightedGraph
+from mosesplug.results.choices.graphs import name_graph, open_graphs
+from mosesplug.results.render.record import Count, Share, Shown, Text, tabulate
+from mosesplug.results.render.render import Medium
+from mosesplug.results.render.tables import Block
+from mosesplug.results.views.run import StoredRun, choose_run, open_run
+from mosesplug.results.views.texts import ParallelText
+from mosesplug.sentence_ids import arrange_lines
+from mosesplug.tuning.graphs.decoder import find_graph_store
+from mosesplug.tuning.workdir.workspace import Workspace
+
+ErrorKind = Literal[
+    "no error",
+    "search error",
+    "pruned",
+    "ranked low",
+    "below the list",
+    "unreachable",
+    "not in the graph",
+]
+"""What became of the reference of a sentence; each sentence is of one kind."""
+
+_MEANINGS: Mapping[ErrorKind, str] = {
+    "no error": "the 1-best is a reference",
+    "search error": "a reference scores higher than the 1-best, but the search lost it",
+    "pruned": "the search lost the references, which score lower than the 1-best",
+    "ranked low": "the search kept a reference, and other translations score higher",
+    "below the list": "a reference scores too low for the list",
+    "unreachable": "no derivation of a reference was found",
+    "not in the graph": "unreachable or pruned: a wider search tells which",
+}
+
+ROUNDING = 1e-5
+"""Difference of printed scores, relative to their size, that decoders' rounding causes."""
+
+_WEIGHTS_DIFFER = 1e-6
+
+MANY_SEARCH_ERRORS = 0.1
+"""Share of the reachable references from which on the search deserves attention first."""
+
+_LOW_REACH = 0.5
+
+TOP = 100
+
+
+@dataclass(frozen=True)
+class SentenceErrors:
+    """What became of the references of one sentence.
+
+    Attributes:
+        sentence: its id.
+        rank: position of the first reference in the list, from 1; None if it is not there.
+        reference_score: model score of the best derivation of a reference that is known.
+        best_score: model score of the 1-best; None without translations.
+        wider_gain: by how much the 1-best of the wider search scores higher; None without one.
+    """
+
+    sentence: Text
+    kind: Annotated[ErrorKind, Shown(is_text=True)]
+    rank: Annotated[int | None, Shown()]
+    reference_score: Annotated[float | None, Shown(".6g", "reference")]
+    best_score: Annotated[float | None, Shown(".6g", "1-best")]
+    wider_gain: Annotated[float | None, Shown(".4g", "wider search")] = None
+
+
+@dataclass(frozen=True)
+class ErrorCount:
+    """The number of sentences of one kind, and their share of all."""
+
+    kind: Annotated[ErrorKind, Shown(is_text=True)]
+    sentences: Count
+    share: Share
+    meaning: Text
+
+
+@dataclass(frozen=True)
+class SearchErrors:
+    """Errors of the search and of the model, counted and sentence by sentence.
+
+    Attributes:
+        rows: the sentences, in their order.
+        tells_reach: whether unreachable references are told from pruned ones.
+        shows_sentences: whether blocks show the sentences; the JSON document has them always.
+    """
+
+    JSON_KEYS: ClassVar = "sentences reachable counts advice search_gains? rows"
+
+    rows: tuple[SentenceErrors, ...]
+    tells_reach: bool
+    shows_sentences: bool = False
+
+    @property
+    def sentences(self) -> int:
+        """Number of sentences."""
+        return len(self.rows)
+
+    @property
+    def reachable(self) -> int:
+        """Sentences with a known derivation of a reference."""
+        return sum(row.reference_score is not None for row in self.rows)
+
+    @property
+    def search_gains(self) -> int | None:
+        """Sentences in which the wider search finds a higher score; None without one."""
+        gains = [row.wider_gain for row in self.rows if row.wider_gain is not None]
+        return sum(gain > 0.0 for gain in gains) if gains else None
+
+    @property
+    def counts(self) -> tuple[ErrorCount, ...]:
+        """The sentences of each kind that occurs or could occur."""
+        numbers = Counter(row.kind for row in self.rows)
+        total = max(len(self.rows), 1)
+        return tuple(
+            ErrorCount(kind, numbers[kind], numbers[kind] / total, meaning)
+            for kind, meaning in _MEANINGS.items()
+            if numbers[kind] or kind in ("no error", "search error", "ranked low")
+        )
+
+    @property
+    def advice(self) -> str:
+        """What to do about the errors that prevail, as one paragraph."""
+        return " ".join(_advise(self, Counter(row.kind for row in self.rows)))
+
+    def blocks(self, medium: Medium) -> Iterator[Block]:
+        """Yield a table of counts, the advice, and the sentences if they are to be shown."""
+        yield tabulate(ErrorCount, self.counts)
+        if self.search_gains is not None:
+            sentences = count_noun(self.sentences, "sentence")
+            yield (f"the wider search finds a higher score in {self.search_gains} of {sentences}")
+        yield fill(self.advice, medium.width) if medium.is_text else self.advice
+        if self.shows_sentences:
+            yield tabulate(SentenceErrors, self.rows)
+
+
+def _advise(errors: SearchErrors, numbers: Mapping[ErrorKind, int]) -> Iterator[str]:
+    """Yield sentences on what to do."""
+    total, reachable = errors.sentences, errors.reachable
+    if reachable == 0:
+        if errors.tells_reach:
+            yield (
+                "The system yields no reference: no weights and no beam help. Look at the phrase"
+                " table, its limit of translations a phrase, and the distortion limit."
+            )
+        else:
+            yield (
+                "No search graph has a derivation of a reference: compare with graphs of a wider"
+                " search."
+            )
+        return
+    lost = numbers["search error"]
+    ranked = sum(numbers[kind] for kind in ("pruned", "ranked low", "below the list"))
+    yield f"Of {count_noun(reachable, 'reference')} that the system is known to yield,"
+    yield f"{numbers['no error']} win, {lost} score higher than the 1-best and were missed by the"
+    yield f"search, and {ranked} score lower."
+    gains = errors.search_gains
+    if lost >= MANY_SEARCH_ERRORS * reachable or (gains or 0) >= MANY_SEARCH_ERRORS * total:
+        yield (
+            "Search errors are frequent: raise the beam, the stack or the limit of cube pruning"
+            " before tuning, since weights that are tuned on such lists make up for the search."
+        )
+    elif ranked and errors.tells_reach:
+        yield (
+            "Model errors prevail: a larger beam will not help. Tune the weights, or add features"
+            " that tell the references from what wins."
+        )
+    if not errors.tells_reach:
+        yield (
+            "Search errors do not show in these graphs alone: compare them with graphs of a wider"
+            " search, or tune with forced decoding."
+        )
+    elif reachable < _LOW_REACH * total:
+        yield (
+            f"The system is not known to yield {total - reachable} of {total} references: a larger"
+            " phrase table, more translations a phrase or a higher distortion limit might."
+        )
+
+
+def exceeds(score: float, other: float) -> bool:
+    """Return whether a score is higher than another one by more than rounding."""
+    return score - other > ROUNDING * max(1.0, abs(score), abs(other))
+
+
+def find_search_errors(
+    places: Sequence[Path],
+    references: Path,
+    *,
+    ids: bool | None = None,
+    iteration: int | None = None,
+    wider: Sequence[Path] = (),
+    weights: str | None = None,
+    sparse_weights: Path | None = None,
+    top: int | None = None,
+) -> SearchErrors:
+    """Find the references in the lists or search graphs of a run, or in search graphs in files.
+
+    Args:
+        places: a run with forced decoding or with search graphs; or directories or files of graphs.
+        references: a file, or the prefix of several.
+        ids: whether lines begin with sentence ids; None: if they look so.
+        iteration: an iteration of a run; None for the last.
+        wider: graphs of a search that keeps more: a run, directories or files.
+        weights, sparse_weights: weights of the graphs; None for those that they were made with.
+        top: length of the lists of graphs in which references are ranked; None for ``TOP``.
+
+    Raises:
+        UsageError: an argument does not apply, or the weights are missing or differ.
+        FormatError, StoreError, DataError: a file or a store cannot be read or does not fit.
+    """
+    if len(places) == 1 and (store := find_graph_store(choose_run(places[0]))) is not None:
+        with open_run(store) as run:
+            if iteration is not None:
+                run.record(iteration)
+            number = run.records[-1].iteration if iteration is None else iteration
+            forced = _find_forced(run, number)
+            has_graphs = any(record.n_graphs for record in run.records)
+            if forced is not None:
+                graph_options = {
+                    "wider": wider, "weights": weights, "sparse-weights": sparse_weights, "top": top
+                }  # fmt: skip
+                if own := [name for name, value in graph_options.items() if value]:
+                    raise UsageError(
+                        f"{OptionName(own[0])} requires search graphs: the lists of a run with"
+                        " forced decoding have the scores of their decoder"
+                    )
+                text = ParallelText.read(None, references, run.store, ids)
+                return find_list_errors(run, text, number, forced)
+            if not has_graphs:
+                raise UsageError(
+                    f"iteration {number} of {places[0]} has neither forced decoding nor search"
+                    " graphs: tune with {--forced-decoding}, or with {--forest}"
+                )
+    graphs, has_weights = open_graphs(places, weights, sparse_weights, iteration)
+    wide, wide_has_weights = None, True
+    if wider:
+        wide, wide_has_weights = open_graphs(wider, weights, sparse_weights)
+    if not (has_weights and wide_has_weights):
+        raise UsageError("there are no weights: give {--weights} FILE")
+    lines = arrange_lines(read_references(references), (), f"{references}", ids)
+    return find_graph_errors(graphs, lines, wide, top=TOP if top is None else top)
+
+
+def find_graph_errors(
+    graphs: Iterable[WeightedGraph],
+    references: Sequence[Sequence[bytes]],
+    wider: Iterable[WeightedGraph] | None = None,
+    *,
+    top: int = TOP,
+) -> SearchErrors:
+    """Find the references in search graphs.
+
+    Args:
+        graphs: the graphs, by ascending sentence.
+        references: ``references[k][sentence]``.
+        wider: graphs of the same sentences from a search that keeps more, with the same weights.
+        top: length of the lists in which references are ranked.
+
+    Raises:
+        DataError: a sentence has no reference or no wider graph, or a graph cannot be searched.
+        UsageError: the weights of the two searches differ.
+    """
+    rows = []
+    for graph, other in zip_longest(graphs, () if wider is None else wider):
+        if graph is None or (wider is not None and other is None):
+            place = (graph or other).sentence
+            raise DataError(
+                f"only one of the two searches has a search graph of sentence {place}: give graphs"
+                " of the same sentences"
+            )
+        _check_pair(graph, other)
+        if graph.sentence >= len(references[0]):
+            raise DataError(
+                f"{graph.source} belongs to sentence {graph.sentence}, but the references have "
+                f"only {len(references[0])} lines (the first is sentence 0)"
+            )
+        texts = [tuple(lines[graph.sentence].split()) for lines in references]
+        rows.append(_judge_graph(graph, other, texts, top))
+    return SearchErrors(tuple(rows), tells_reach=wider is not None)
+
+
+def _check_pair(graph: WeightedGraph, wider: WeightedGraph | None) -> None:
+    """Check that two graphs belong together."""
+    if wider is None:
+        return
+    if graph.sentence != wider.sentence:
+        first = min(graph.sentence, wider.sentence)
+        raise DataError(
+            f"only one of the two searches has a search graph of sentence {first}: give graphs of"
+            " the same sentences"
+        )
+    own, other = _name_weights(graph), _name_weights(wider)
+    for name in sorted({*own, *other}):
+        one, two = own.get(name, 0.0), other.get(name, 0.0)
+        if abs(one - two) > _WEIGHTS_DIFFER * max(1.0, abs(one)):
+            raise UsageError(
+                f"the weight of {name} is {one:g} in {graph.source}, but {two:g} in"
+                f" {wider.source}: decode both with the same weights, or give {{--weights}}"
+            )
+
+
+def _name_weights(graph: WeightedGraph) -> dict[str, float]:
+    space = graph.features.space
+    names = (*hypergraph_names(space.groups), *space.sparse)
+    return dict(zip(names, graph.weights.tolist(), strict=True))
+
+
+def _judge_graph(
+    graph: WeightedGraph,
+    wider: WeightedGraph | None,
+    texts: Sequence[tuple[bytes, ...]],
+    top: int,
+) -> SentenceErrors:
+    with name_graph(graph):
+        listed = k_best(graph.graph, graph.scores, top, distinct=True)
+    words = map(tuple, translations(graph.graph, listed))
+    rank = next((place for place, text in enumerate(words, start=1) if text in texts), None)
+    own, best = _score_references(graph, texts), float(listed.scores[0])
+    found = [own]
+    gain = None
+    if wider is not None:
+        with name_graph(wider):
+            wider_best = viterbi(wider.graph, wider.scores).score
+        gain = wider_best - best if exceeds(wider_best, best) else 0.0
+        found.append(_score_references(wider, texts))
+    known = [score for score in found if score is not None]
+    kind: ErrorKind
+    if rank == 1:
+        kind = "no error"
+    elif not known:
+        kind = "not in the graph" if wider is None else "unreachable"
+    elif exceeds(max(known), best):
+        kind = "search error"
+    else:
+        kind = "pruned" if own is None else "ranked low"
+    return SentenceErrors(str(graph.sentence), kind, rank, max(known, default=None), best, gain)
+
+
+def _score_references(graph: WeightedGraph, texts: Sequence[tuple[bytes, ...]]) -> float | None:
+    """Return the model score of the best derivation of a reference; None if there is none."""
+    product = intersect_references(graph.graph, texts)
+    if product is None:
+        return None
+    return float(graph.scores[product.best(graph.scores)].sum())
+
+
+def find_list_errors(
+    run: StoredRun, text: ParallelText, iteration: int, path: Path
+) -> SearchErrors:
+    """Compare the lists of an iteration with what its forced decoding found.
+
+    Args:
+        run: a run with forced decoding.
+        text: the references.
+        path: the list of forced decoding, ``runN.forced.best.out.gz``.
+
+    Raises:
+        DataError: lists have no scores, or the references are those of another text.
+        FormatError: the list of forced decoding cannot be read.
+    """
+    text.check_length(run.n_sentences)
+    forced = np.zeros(run.n_sentences, dtype=np.int64)
+    for block in read_nbest_blocks(path):
+        if len(block) and block.sentence_ids[-1] >= run.n_sentences:
+            raise DataError(
+                f"{path} has sentence {block.sentence_ids[-1]}, but the run has"
+                f" {run.n_sentences} sentences"
+            )
+        forced += np.bincount(block.sentence_ids, minlength=run.n_sentences)
+    rows = []
+    for sentence, n_forced in enumerate(forced.tolist()):
+        listed = run.store.iteration_list(iteration, sentence)
+        if np.isnan(listed.scores).any():
+            raise DataError(
+                f"the lists in {run.path} have no model scores, which tell errors of the search"
+                " from those of the model"
+            )
+        texts = {tuple(lines[sentence].split()) for lines in text.references}
+        is_reference = [tuple(hypothesis.split()) in texts for hypothesis in listed.texts]
+        if not all(is_reference[len(is_reference) - n_forced :]):
+            raise DataError(
+                f"forced decoding in {path} found other references for sentence"
+                f" {run.name_sentence(sentence)}: give the references of the run"
+            )
+        rows.append(_judge_list(run.name_sentence(sentence), listed.scores, is_reference, n_forced))
+    return SearchErrors(tuple(rows), tells_reach=True)
+
+
+def _judge_list(
+    name: str, scores: NDArray[np.float64], is_reference: Sequence[bool], n_forced: int
+) -> SentenceErrors:
+    """Judge a list whose last hypotheses are those of forced decoding."""
+    size = len(scores) - n_forced
+    rank = next((place + 1 for place in range(size) if is_reference[place]), None)
+    references = [float(scores[place]) for place in range(len(scores)) if is_reference[place]]
+    score = max(references, default=None)
+    best = float(scores[0]) if size else None
+    kind: ErrorKind
+    if rank == 1:
+        kind = "no error"
+    elif score is None:
+        kind = "unreachable"
+    elif best is None or exceeds(score, best):
+        kind = "search error"
+    elif rank is not None:
+        kind = "ranked low"
+    else:
+        kind = "pruned" if exceeds(score, float(scores[size - 1])) else "below the list"
+    return SentenceErrors(name, kind, rank, score, best)
+
+
+def _find_forced(run: StoredRun, iteration: int) -> Path | None:
+    """Return the list of forced decoding of an iteration, beside its store; None if missing."""
+    path = Workspace(run.path.parent, 0).run(iteration, "forced.best.out.gz")
+    return path if path.is_file() else None
