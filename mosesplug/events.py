@@ -112,9 +112,10 @@ class EpochLearned:
 
 @dataclass(frozen=True)
 class HeldOutScored:
-    """The held-out set was scored; ``best`` is the highest score before.
+    """The held-out set or a monitor was scored; ``best`` is the highest score before.
 
-    ``updates`` of the weights came before it: mini-batches if online, else iterations.
+    ``updates`` of the weights came before it: mini-batches if online, else iterations. ``monitor``
+    is the name of the monitor; empty for the held-out set.
     """
 
     iteration: int
@@ -122,6 +123,7 @@ class HeldOutScored:
     metric: str
     score: float
     best: float | None
+    monitor: str = ""
 
 
 @dataclass(frozen=True)

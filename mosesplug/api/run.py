@@ -26,13 +26,13 @@ from mosesplug.cores import usable_cores
 from mosesplug.errors import StoreError, StoreInUse, count_noun
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.features import FeatureSpace
-from mosesplug.results.report.data import IterationFacts
+from mosesplug.results.report.data import HeldOutScore, IterationFacts
 from mosesplug.results.report.figures import check_figure, render_png, require_matplotlib
 from mosesplug.results.report.gather import STEPS, gather_report_steps
 from mosesplug.results.report.page import render_page
 from mosesplug.results.views.hypotheses import read_hypotheses
 from mosesplug.results.views.importing import open_as_store
-from mosesplug.results.views.list_statistics import summarize_iterations
+from mosesplug.results.views.list_statistics import list_held_out_scores, summarize_iterations
 from mosesplug.results.views.run import StoredRun
 from mosesplug.results.views.run import open_run as open_stored_run
 from mosesplug.results.views.texts import ParallelText
@@ -171,6 +171,17 @@ class Run:
         with self._open() as stored:
             rows = list(summarize_iterations(stored, oracles=False))
         return tabulate_records(IterationFacts, rows, _ITERATIONS)
+
+    @property
+    def held_out(self) -> Table:
+        """The scores of the held-out set and of the monitors, a decoding each; maybe none.
+
+        Columns: iteration; updates of the weights before it, iterations or, online, mini-batches;
+        text, ``held out`` or the name of the monitor; score.
+        """
+        with self._open() as stored:
+            rows = list(list_held_out_scores(stored))
+        return tabulate_records(HeldOutScore, rows)
 
     @property
     def best(self) -> dict[str, Any]:

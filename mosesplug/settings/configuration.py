@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mosesplug.errors import UsageError
 from mosesplug.options import Opt, OptionGroup, Parts, same_as
+from mosesplug.settings.checks import check_fields
 from mosesplug.settings.decoding import DecodingSettings
 from mosesplug.settings.lists import ListSettings
-from mosesplug.settings.online import HeldOutSet, OnlineSettings
+from mosesplug.settings.online import HeldOutSet, Monitor, OnlineSettings, parse_monitors
 from mosesplug.settings.optimizer import OptimizerSettings
 
 if TYPE_CHECKING:
+    from mosesplug.decoders.description import DecoderDescription
     from mosesplug.metrics import Metric
 else:  # loading the metrics takes a second, which --help does not need
     Metric = Any
@@ -267,6 +269,20 @@ class Configuration:
         ),
     ] = None
     held_out: Annotated[HeldOutSet | None, OptionGroup(on="heldout")] = None
+    monitors: Annotated[
+        tuple[Monitor, ...],
+        Opt(
+            "Set to score without selecting by it; repeatable",
+            "Held-out",
+            name="monitor",
+            metavar="NAME=INPUT,REFS",
+            parse=parse_monitors,
+            note="translated with the held-out set, or after each iteration",
+            details="Source sentences and references, as those of --heldout, translated with it "
+            "and with the resulting weights. The scores are shown and stored under NAME. They "
+            "neither select weights nor end the run. A continued run may have other monitors.",
+        ),
+    ] = ()
     ids: Annotated[
         bool | None,
         same_as(
@@ -296,8 +312,8 @@ class Configuration:
             what="the file of domains",
             can_be_abbreviated=True,
             excludes=(
-                *("online", "forest", "heldout", "runs", "decode-command", "skip-decoder"),
-                *("keep-extractor-files",),
+                *("online", "forest", "heldout", "monitor", "runs", "decode-command"),
+                *("skip-decoder", "keep-extractor-files"),
             ),
             details="A line for each source sentence. Each domain gets the shared weights plus "
             "its own deviations (feature augmentation, Daume 2007), and its sentences are decoded "
@@ -335,6 +351,15 @@ class Configuration:
             can_be_abbreviated=True,
         ),
     ] = 0.05
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    @property
+    def held_out_decoder(self) -> DecoderDescription:
+        """The decoder of the held-out set and the monitors."""
+        own = None if self.held_out is None else self.held_out.decoder
+        return own or self.decoding.decoder
 
     @property
     def source_text(self) -> Path | None:

@@ -36,7 +36,15 @@ _NEED_PROGRAM = (
     *("cache-model", "filter-command", "lattice-samples", "forest", "heldout-decoder"),
 )
 """Settings that have no effect if a plug-in decodes."""
-_NEED_DECODER = ("online", "heldout", "runs", "skip-decoder", "transform", *_NEED_PROGRAM)
+_NEED_DECODER = (
+    "online",
+    "heldout",
+    "monitor",
+    "runs",
+    "skip-decoder",
+    "transform",
+    *_NEED_PROGRAM,
+)
 """Settings that have no effect if the lists come from outside."""
 _Values = Mapping[str, Any]
 _Path = tuple[str, ...]
@@ -115,7 +123,7 @@ def _other_decoder(values: _Values) -> DecoderCommand | NamedDecoder | OutsideDe
         weights_format=kind,
         timeout=values.get("decoder-timeout"),
     )
-    for name in ("heldout", "online"):
+    for name in ("heldout", "monitor", "online"):
         if values.get(name) and not command.takes_input:
             raise UsageError(
                 f"{OptionName(name)} decodes other sentences than those of the tuning set: {option}"

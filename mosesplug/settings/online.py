@@ -1,7 +1,9 @@
-"""Settings of learning while decoding, and of the held-out set."""
+"""Settings of learning while decoding, of the held-out set and of monitors."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -9,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from mosesplug.decoders.kinds import ServerNetwork
 from mosesplug.options import Opt, Parts
 from mosesplug.settings.checks import check_fields
+from mosesplug.settings.paths import require_file, require_references
 
 if TYPE_CHECKING:
     from mosesplug.decoders.description import DecoderDescription
@@ -91,7 +94,8 @@ class _HeldOutDecoder:
             "Held-out",
             metavar="DECODER",
             can_be_abbreviated=True,
-            details="A program, or forest:DIR with search graphs of the held-out set.",
+            details="A program, or forest:DIR with search graphs of the held-out set. Monitors are "
+            "translated by it, too, which requires a program.",
         ),
     ] = None
 
@@ -103,6 +107,7 @@ class HeldOutSet:
     It serves to choose weights and to stop early.
 
     Attributes:
+        every: mini-batches after which it is translated, and monitors with it.
         decoder: what translates it, if not the decoder of the tuning set; or None.
     """
 
@@ -157,3 +162,59 @@ class HeldOutSet:
         ),
     ] = 0
     decoder: Annotated[DecoderDescription | None, Parts(_HeldOutDecoder)] = None
+
+
+@dataclass(frozen=True)
+class Monitor:
+    """A set that is translated and scored with the held-out set, but selects nothing."""
+
+    name: str
+    input: Path
+    references: Path
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.input},{self.references}"
+
+
+_MONITOR_NAME = re.compile(r"[\w.+-]+")
+
+
+def parse_monitors(
+    monitors: Mapping[str, Any] | Iterable[str | Monitor],
+) -> tuple[Monitor, ...]:
+    """Return monitors of texts ``NAME=INPUT,REFS``, or of ``(input, references)`` by name.
+
+    Raises:
+        ValueError: a text or a pair has another form, or a name occurs twice.
+        UsageError: a file is missing.
+    """
+    if isinstance(monitors, Mapping):
+        parsed = [_make_monitor(name, files) for name, files in monitors.items()]
+    else:
+        parsed = [one if isinstance(one, Monitor) else _parse_monitor(one) for one in monitors]
+    names = [monitor.name for monitor in parsed]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{name}: two monitors have this name: give each its own")
+    return tuple(parsed)
+
+
+def _parse_monitor(text: str) -> Monitor:
+    name, equals, files = text.partition("=")
+    paths = files.split(",")
+    if not equals or len(paths) != 2 or not all(paths):
+        raise ValueError(f"{text}: not of the form NAME=INPUT,REFS, with paths without commas")
+    return _make_monitor(name, paths)
+
+
+def _make_monitor(name: object, files: Any) -> Monitor:
+    if not _MONITOR_NAME.fullmatch(str(name)):
+        raise ValueError(
+            f"{name}: the name of a monitor has letters, digits, and any of _ . + - only"
+        )
+    try:
+        source, references = (Path(file) for file in files)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}: expected (input, references), not {files!r}") from None
+    what = f"{{--monitor {name}}}"
+    return Monitor(str(name), require_file(source, what), require_references(references, what))

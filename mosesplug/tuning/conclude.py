@@ -74,6 +74,7 @@ def conclude(context: Context, reason: str) -> Result:
         selection=chosen.how,
         is_online=configuration.online is not None,
         warnings=warnings,
+        monitors=_score_monitors(context, records, chosen.weights),
     )
     write_atomic(workspace.summary, result.as_json(format_date(), __version__))
     context.watch(RunFinished(len(records), reason))
@@ -152,6 +153,21 @@ def _choose(context: Context, records: Sequence[IterationRecord]) -> _Chosen:
     if configuration.online:
         what = "learning"
     return _Chosen(last.weights, 0, last.optimum, what, "last", len(records) + 1)
+
+
+def _score_monitors(
+    context: Context, records: Sequence[IterationRecord], weights: Weights
+) -> dict[str, float]:
+    """Return the score of each monitor with the resulting weights, translated if it is unknown."""
+    if (held_out := context.held_out) is None:
+        return {}
+    evaluations = read_evaluations(records)
+    known = [evaluation for evaluation in evaluations if evaluation.weights == weights]
+    # Online, the mean of the weights may have been translated instead.
+    if context.configuration.online is None and weights == read_result(records[-1]).weights:
+        known.append(evaluations[-1])
+    scores = {name: score for one in known for name, score in one.monitors.items()}
+    return held_out.score_monitors(weights, scores)
 
 
 def _score_in_lists(context: Context, weights: Weights) -> float | None:

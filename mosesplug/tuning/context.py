@@ -71,7 +71,7 @@ class RunData:
 
 @dataclass(frozen=True, kw_only=True)
 class Context(RunData):
-    """A run: its data, files, events, decoder, optimizer and held-out set.
+    """A run: its data, files, events, decoder, optimizer and held-out sets.
 
     Attributes:
         workspace: paths in the working directory.
@@ -79,7 +79,7 @@ class Context(RunData):
         store: the run's own store, open for writing.
         decoder: turns the input into hypotheses.
         optimizer: turns hypotheses into weights.
-        held_out: scores weights on the held-out set; None without one.
+        held_out: scores weights on the held-out set and the monitors; None without any.
     """
 
     workspace: Workspace

@@ -20,7 +20,7 @@ from mosesplug.tuning.heldout import open_held_out_scorer, translate_sentences
 from mosesplug.tuning.weights import Weights, to_model_weights
 from mosesplug.tuning.workdir.workspace import Workspace
 
-_OF_A_WHOLE_RUN = frozenset({"runs", "select", "select-run", "patience", "transform"})
+_OF_A_WHOLE_RUN = frozenset({"runs", "select", "select-run", "patience", "transform", "monitor"})
 """Settings that change no decoding, and may exclude a decoding alone."""
 
 
@@ -65,7 +65,7 @@ def decode_tuning_set(
             scorer = open_held_out_scorer(configuration, config, show, watch)
             if scorer is None:
                 raise DataError(f"{configuration.input} has no sentences")
-            return scorer.translate(weights)
+            return scorer.translate(scorer.sets[0], weights)
         finally:
             for path in {*directory.glob("heldout.*")} - known:
                 path.unlink()

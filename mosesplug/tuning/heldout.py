@@ -1,12 +1,13 @@
-"""Score weights on a held-out set that they were not tuned on.
+"""Score weights on sets that they were not tuned on: a held-out set and monitors.
 
 The decoder runs with n-best lists of one hypothesis, or stored search graphs give the best one. The
-scores of all iterations form one sequence; a score that is a new best is stored with its weights.
+scores of all iterations form one sequence; a score of the held-out set that is a new best is stored
+with its weights. Monitors are translated with the held-out set, but nothing is selected by them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,46 +21,63 @@ from mosesplug.errors import DataError, UsageError
 from mosesplug.events import CommandStarted, HeldOutScored, PhaseStarted, Watcher
 from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.settings.configuration import Configuration
-from mosesplug.settings.online import HeldOutSet
 from mosesplug.tuning.graphs.files import DecodedText
 from mosesplug.tuning.graphs.forest import open_forest
 from mosesplug.tuning.references import read_text_references
 from mosesplug.tuning.weights import Weights, to_model_weights
-from mosesplug.tuning.workdir.records import Evaluation
+from mosesplug.tuning.workdir.records import HELD_OUT, Evaluation
 
 _CACHE = "heldout-forest.lmdb"
 """The store, in the working directory, of search graphs that are imported from files."""
 
 
 @dataclass(frozen=True)
-class HeldOutScorer:
-    """Decodes the held-out set and scores it.
+class ScoredSet:
+    """Source sentences that are translated and scored.
 
     Attributes:
+        name: of a monitor; ``HELD_OUT`` for the held-out set.
+    """
+
+    name: str
+    texts: tuple[bytes, ...]
+    references: PreparedReferences
+
+
+@dataclass(frozen=True)
+class HeldOutScorer:
+    """Decodes the held-out set and the monitors and scores them.
+
+    Attributes:
+        sets: the held-out set, if there is one, and the monitors.
         decoder: the decoder of the sentences.
         metric: that scores the 1-best.
     """
 
-    texts: tuple[bytes, ...]
-    references: PreparedReferences
+    sets: tuple[ScoredSet, ...]
     decoder: BatchDecoder
     show: ShowWeights
     metric: Metric
     watch: Watcher
     threads: int
 
-    def score(self, weights: Weights) -> float:
-        """Return the corpus score with these weights.
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the sets."""
+        return tuple(scored_set.name for scored_set in self.sets)
+
+    def score(self, scored_set: ScoredSet, weights: Weights) -> float:
+        """Return the corpus score of a set with these weights.
 
         A missing translation counts as empty.
 
         Raises:
             DecoderError: the decoder failed.
         """
-        lines = self.translate(weights)
+        lines = self.translate(scored_set, weights)
         ends = np.cumsum([0, *map(len, lines)], dtype=np.int64)
         statistics = self.metric.statistics(
-            self.references,
+            scored_set.references,
             np.arange(len(lines)),
             np.frombuffer(b"".join(lines), dtype=np.uint8),
             ends[:-1],
@@ -68,25 +86,44 @@ class HeldOutScorer:
         )
         return float(self.metric.score(statistics.sum(axis=0, dtype=np.int64)))
 
-    def translate(self, weights: Weights) -> list[bytes]:
+    def translate(self, scored_set: ScoredSet, weights: Weights) -> list[bytes]:
         """Return the 1-best translations with these weights, empty where one is missing.
 
         Raises:
             DecoderError: the decoder failed.
         """
-        return translate_sentences(self.decoder, self.texts, to_model_weights(self.show, weights))
+        return translate_sentences(
+            self.decoder, scored_set.texts, to_model_weights(self.show, weights)
+        )
 
     def evaluate(
-        self, iteration: int, updates: int, weights: Weights, before: Sequence[Evaluation]
+        self,
+        iteration: int,
+        updates: int,
+        weights: Weights,
+        before: Sequence[Evaluation],
+        names: Collection[str] | None = None,
     ) -> Evaluation:
-        """Score weights on the held-out set."""
+        """Score weights on the held-out set and the monitors.
+
+        Args:
+            before: earlier evaluations.
+            names: the names of the sets; None for all.
+        """
         self.watch(PhaseStarted(iteration, "judge"))
-        score = self.score(weights)
-        best = find_best(before)
-        highest = None if best is None else best.score
-        self.watch(HeldOutScored(iteration, updates, self.metric.name, score, highest))
-        is_better = highest is None or score > highest
-        return Evaluation(updates, score, weights if is_better else None)
+        scores: dict[str, float] = {}
+        is_better = False
+        for scored_set in self.sets:
+            name = scored_set.name
+            if names is not None and name not in names:
+                continue
+            score = scores[name] = self.score(scored_set, weights)
+            known = [evaluation.scores() for evaluation in before]
+            best = max((earlier[name] for earlier in known if name in earlier), default=None)
+            self.watch(HeldOutScored(iteration, updates, self.metric.name, score, best, name))
+            is_better |= name == HELD_OUT and (best is None or score > best)
+        held_out = scores.pop(HELD_OUT, None)
+        return Evaluation(updates, held_out, weights if is_better else None, scores)
 
     def evaluate_iteration(
         self, iteration: int, start: Weights, optimized: Weights, before: Sequence[Evaluation]
@@ -94,55 +131,73 @@ class HeldOutScorer:
         """Score the weights of an iteration.
 
         Args:
-            start: the weights of its decoding; scored, too, if nothing was scored before,
+            start: the weights of its decoding; scored, too, on sets that were not scored before,
                 because they may stay the best.
         """
-        first = () if before else (self.evaluate(iteration, iteration - 1, start, before),)
+        first: tuple[Evaluation, ...] = ()
+        if new := find_new(self.names, before):
+            first = (self.evaluate(iteration, iteration - 1, start, before, new),)
         return (*first, self.evaluate(iteration, iteration, optimized, (*before, *first)))
+
+    def score_monitors(self, weights: Weights, known: Mapping[str, float]) -> dict[str, float]:
+        """Return the score of each monitor by its name; those that are known are not repeated."""
+        return {
+            monitor.name: known[monitor.name]
+            if monitor.name in known
+            else self.score(monitor, weights)
+            for monitor in self.sets
+            if monitor.name != HELD_OUT
+        }
+
+
+def find_new(names: Iterable[str], before: Sequence[Evaluation]) -> tuple[str, ...]:
+    """Return those of the sets that no earlier evaluation has scored."""
+    known = {name for evaluation in before for name in evaluation.scores()}
+    return tuple(name for name in names if name not in known)
 
 
 def open_held_out_scorer(
     configuration: Configuration, config: Path, show: ShowWeights, watch: Watcher
 ) -> HeldOutScorer | None:
-    """Return the scorer of the held-out set, or None without one.
+    """Return the scorer of the held-out set and the monitors, or None without any.
 
     Raises:
         UsageError: n-best lists are rewritten before scoring, which translations are not.
-        DataError: the held-out set is empty, input and references differ in length, or there are no
-            search graphs.
+        DataError: a set is empty, input and references differ in length, or there are no search
+            graphs.
         FormatError: a file cannot be read.
     """
-    held_out = configuration.held_out
-    if held_out is None:
+    held_out, monitors = configuration.held_out, configuration.monitors
+    if held_out is None and not monitors:
         return None
     if configuration.decoding.transform is not None:
         raise UsageError(
             "held-out text cannot be scored where n-best lists are rewritten before scoring: leave"
             " one of the two out"
         )
-    texts = tuple(read_lines(held_out.input))
-    if not any(text.strip() for text in texts):
-        raise DataError(f"the held-out text {held_out.input} is empty; give a file with sentences")
+    sets = [] if held_out is None else [(HELD_OUT, held_out.input, held_out.references)]
+    sets += [(monitor.name, monitor.input, monitor.references) for monitor in monitors]
+    scored_sets = [_read_set(configuration, *files) for files in sets]
     metric, optimization = configuration.metric, configuration.optimization
-    references = metric.prepare(
-        read_text_references(configuration, held_out.references, len(texts), held_out.input)
-    )
-    text = DecodedText(held_out.input, texts, metric, references)
-    decoder = _open_decoder(configuration, held_out, config, text, watch)
-    return HeldOutScorer(texts, references, decoder, show, metric, watch, optimization.threads)
+    first = scored_sets[0]
+    text = DecodedText(sets[0][1], first.texts, metric, first.references)
+    decoder = _open_decoder(configuration, config, text, watch)
+    return HeldOutScorer(tuple(scored_sets), decoder, show, metric, watch, optimization.threads)
+
+
+def _read_set(configuration: Configuration, name: str, source: Path, references: Path) -> ScoredSet:
+    texts = tuple(read_lines(source))
+    if not any(text.strip() for text in texts):
+        raise DataError(f"the held-out text {source} is empty; give a file with sentences")
+    lines = read_text_references(configuration, references, len(texts), source)
+    return ScoredSet(name, texts, configuration.metric.prepare(lines))
 
 
 def _open_decoder(
-    configuration: Configuration,
-    held_out: HeldOutSet,
-    config: Path,
-    text: DecodedText,
-    watch: Watcher,
+    configuration: Configuration, config: Path, text: DecodedText, watch: Watcher
 ) -> BatchDecoder:
-    """Return the decoder of the held-out set, which gives one hypothesis a sentence."""
-
-    description = held_out.decoder or configuration.decoding.decoder
-    directory = configuration.working_directory
+    """Return the decoder of the sets, which gives one hypothesis a sentence."""
+    description, directory = configuration.held_out_decoder, configuration.working_directory
     if description.stored_graphs is None:
         return description.open_batches(
             BatchTask(
@@ -180,15 +235,23 @@ def translate_sentences(
 
 
 def find_best(evaluations: Sequence[Evaluation]) -> Evaluation | None:
-    """Return the first evaluation with the highest score, or None."""
-    return max(evaluations, key=lambda evaluation: evaluation.score, default=None)
+    """Return the first evaluation with the highest score of the held-out set, or None."""
+    scores = [evaluation.score for evaluation in evaluations if evaluation.score is not None]
+    if not scores:
+        return None
+    best = max(scores)
+    return next(evaluation for evaluation in evaluations if evaluation.score == best)
 
 
 def count_since_best(evaluations: Sequence[Evaluation]) -> int:
-    """Return how many evaluations came after the best one.
+    """Return how many scores of the held-out set came after the best one.
 
     The starting weights do not count: they may be better than those of the first iterations.
     """
-    after_updates = [evaluation for evaluation in evaluations if evaluation.updates]
+    after_updates = [
+        evaluation
+        for evaluation in evaluations
+        if evaluation.updates and evaluation.score is not None
+    ]
     best = find_best(after_updates)
     return 0 if best is None else len(after_updates) - 1 - after_updates.index(best)

@@ -93,6 +93,7 @@ def _shorten(configuration: Configuration, directory: Path) -> Configuration:
         skip_decoder=False,
         keep_extractor_files=False,
         held_out=None,
+        monitors=(),
         domains=None,
         strict=False,
     )

@@ -157,8 +157,9 @@ def check_outputs(configuration: Configuration, workspace: Workspace) -> None:
     files += reference_files(configuration.references)
     if configuration.sparse_weights is not None:
         files.append(configuration.sparse_weights)
-    if (held_out := configuration.held_out) is not None:
-        files += [held_out.input, *reference_files(held_out.references)]
+    held_out = configuration.held_out
+    for scored in (*((held_out,) if held_out else ()), *configuration.monitors):
+        files += [scored.input, *reference_files(scored.references)]
     for path in files:
         if workspace.replaces(path):
             raise UsageError(
@@ -261,6 +262,13 @@ def prepare_run(
                 "configuration": fingerprint_files([configuration.config]),
                 # The best is selected among scores of one metric.
                 "metric": references.signature,
+                # Scores under one name belong to one text.
+                **{
+                    f"monitor {monitor.name}": fingerprint_files(
+                        [monitor.input, *reference_files(monitor.references)]
+                    )
+                    for monitor in configuration.monitors
+                },
             }
         )
         context = Context(

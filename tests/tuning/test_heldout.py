@@ -14,14 +14,18 @@ import sacrebleu
 
 from formats.errors import FormatError
 from formats.moses.ini import read_moses_ini
-from mosesplug.errors import DataError
+from mosesplug.api.run import open_run
+from mosesplug.cli.run.progress import list_iterations
+from mosesplug.errors import DataError, StoreMismatch, UsageError
 from mosesplug.events import HeldOutScored, Note
-from mosesplug.settings.online import HeldOutSet
+from mosesplug.results.render.tables import format_blocks
+from mosesplug.settings.online import HeldOutSet, Monitor, parse_monitors
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
 from mosesplug.tuning.heldout import count_since_best, find_best
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import Evaluation
+from mosesplug.tuning.workdir.summary import Result
 
 pytestmark = pytest.mark.usefixtures("decoder_in_process")
 
@@ -38,21 +42,24 @@ def held_out(toy: Toy, **more: Any) -> HeldOutSet:
     return HeldOutSet(toy.directory / "other", toy.directory / "other-reference", **more)
 
 
-def translation(toy: Toy, config: Path) -> str:
+def translation(toy: Toy, config: Path, source: Path | None = None) -> str:
     """The held-out text, translated with a configuration."""
     lists = toy.directory / "by-hand"
-    command = [toy.decoder, "-config", config, "-input-file", toy.directory / "other"]
+    source = source or toy.directory / "other"
+    command = [toy.decoder, "-config", config, "-input-file", source]
     done = subprocess.run(
         [*map(str, command), "-n-best-list", str(lists), "1"], capture_output=True, check=True
     )
     return done.stdout.decode()
 
 
-def bleu(toy: Toy, config: Path) -> float:
+def bleu(
+    toy: Toy, config: Path, source: Path | None = None, references: str = "other-reference"
+) -> float:
     """Translate with a configuration, and let sacrebleu score it."""
-    references = [(toy.directory / f"other-reference{i}").read_text().splitlines() for i in (0, 1)]
-    hypotheses = translation(toy, config).splitlines()
-    score = sacrebleu.corpus_bleu(hypotheses, references, tokenize="none", smooth_method="none")
+    texts = [(toy.directory / f"{references}{i}").read_text().splitlines() for i in (0, 1)]
+    hypotheses = translation(toy, config, source).splitlines()
+    score = sacrebleu.corpus_bleu(hypotheses, texts, tokenize="none", smooth_method="none")
     return float(score.score) / 100
 
 
@@ -68,6 +75,75 @@ def test_scores_belong_to_the_optimized_weights(toy: Toy, log: Log) -> None:
     assert [event.score for event in log.of(HeldOutScored)] == scores
     summary = json.loads((work / "summary.json").read_text())
     assert [i["heldout"][-1]["score"] for i in summary["iterations"]] == scores[1:]
+
+
+def monitor(toy: Toy, name: str, first: int, last: int) -> Monitor:
+    """Some sentences of the tuning set."""
+    for file in ("input", "reference0", "reference1"):
+        lines = (toy.directory / file).read_bytes().splitlines(keepends=True)
+        (toy.directory / f"{name}-{file}").write_bytes(b"".join(lines[first:last]))
+    return Monitor(name, toy.directory / f"{name}-input", toy.directory / f"{name}-reference")
+
+
+def series_of(toy: Toy, result: Result, name: str) -> list[float]:
+    """The scores of a monitor, each checked by sacrebleu."""
+    assert [i.monitors[name][-1][0] for i in result.iterations] == [1, 2]
+    series = [score for iteration in result.iterations for _, score in iteration.monitors[name]]
+    work = toy.directory / "work"
+    source, references = toy.directory / f"{name}-input", f"{name}-reference"
+    found = [bleu(toy, work / f"run{n}.moses.ini", source, references) for n in (1, 2)]
+    assert series[:2] == pytest.approx(found)
+    assert result.monitors[name] == pytest.approx(bleu(toy, work / "moses.ini", source, references))
+    return series
+
+
+def test_monitors_are_scored_and_select_nothing(toy: Toy, log: Log) -> None:
+    """Without a held-out set, and with one, which alone selects; a continued run may have more."""
+    one, two = monitor(toy, "one", 0, 4), monitor(toy, "two", 5, 9)
+    more: dict[str, Any] = {"maximum_iterations": 2, "minimum_change": 0.0}
+    result = tune(toy.configuration(monitors=(one, two), select="average", **more), log)
+    work = toy.directory / "work"
+    assert [len(series_of(toy, result, name)) for name in ("one", "two")] == [3, 3]
+    assert [event.monitor for event in log.of(HeldOutScored)] == ["one", "two"] * 3
+    summary = json.loads((work / "summary.json").read_text())
+    assert summary["result"]["monitors"] == result.monitors
+    assert summary["iterations"][1]["heldout"] == []
+    assert summary["iterations"][1]["monitors"]["two"][0]["updates"] == 2
+    rows = list(open_run(work).held_out)
+    assert [(row["updates"], row["text"]) for row in rows[2:4]] == [(1, "one"), (1, "two")]
+    table = format_blocks(list_iterations(result)).splitlines()
+    assert table[0].split()[-2:] == ["one", "two"]
+    assert table[-2] == f"monitor two: BLEU {result.monitors['two']:.4f}"
+    without = tune(toy.configuration("without", select="average", **more))
+    assert without.weights == result.weights
+    # A held-out set that is new selects by its own scores.
+    added = {"held_out": held_out(toy), "monitors": (two,), "existing": "continue"}
+    result = tune(toy.configuration(**(more | added | {"maximum_iterations": 3})))
+    assert [len(i.heldout) for i in result.iterations] == [0, 0, 2]
+    assert list(result.iterations[2].monitors) == list(result.monitors) == ["two"]
+    assert result.score == max(score for _, score in result.iterations[2].heldout)
+    (toy.directory / "two-input").write_text("ein hund\n" * 4)
+    with pytest.raises(StoreMismatch, match="different monitor two"):
+        tune(toy.configuration(**(more | added)))
+
+
+def test_monitors_that_cannot_be_used(toy: Toy) -> None:
+    one = monitor(toy, "one", 0, 4)
+    assert parse_monitors([str(one)]) == parse_monitors([one]) == (one,)
+    assert parse_monitors({"one": (one.input, one.references)}) == (one,)
+    for texts, why in (
+        (["one"], "not of the form NAME=INPUT,REFS"),
+        ([f"a b={one.input},{one.references}"], "letters, digits"),
+        ([str(one), str(one)], "two monitors"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            parse_monitors(texts)
+    for text, error in (
+        (f"one=none,{one.references}", "--monitor one none: No such file"),
+        (f"one={one.input},none", "--monitor one none not found"),
+    ):
+        with pytest.raises(UsageError, match=error):
+            parse_monitors([text])
 
 
 def test_the_best_held_out_weights_win(toy: Toy) -> None:
@@ -173,4 +249,8 @@ def test_the_first_of_equals_is_the_best() -> None:
     assert find_best([]) is None
     assert count_since_best([]) == 0
     assert Evaluation.of_record(points[0].as_record()) == points[0]
-    assert Evaluation.of_record(Evaluation(3, 0.1).as_record()) == Evaluation(3, 0.1)
+    for evaluation in (Evaluation(3, 0.1), Evaluation(3, None, monitors={"news": 0.2})):
+        assert Evaluation.of_record(evaluation.as_record()) == evaluation
+    monitored = Evaluation(4, monitors={"news": 0.9})
+    assert find_best([*points, monitored]) is points[1]
+    assert count_since_best([*points, monitored]) == 2

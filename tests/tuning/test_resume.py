@@ -27,7 +27,7 @@ from mosesplug.events import (
     PhaseStarted,
     RunFinished,
 )
-from mosesplug.settings.online import HeldOutSet, OnlineSettings
+from mosesplug.settings.online import HeldOutSet, Monitor, OnlineSettings
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
 
@@ -107,10 +107,16 @@ SCRATCH = re.compile(r"(batch|heldout|server\d)\..+")
 
 def learning_online(toy: Toy, name: str, **more: Any) -> Any:
     """A run online on sparse features, with held-out text after every second batch."""
-    held_out = HeldOutSet(toy.directory / "input", toy.directory / "reference", every=2)
-    flags = "-sparse"
+    text = toy.directory / "input", toy.directory / "reference"
+    held_out = HeldOutSet(*text, every=2)
     return toy.configuration(
-        name, flags=flags, online=OnlineSettings("process"), held_out=held_out, **ONLINE, **more
+        name,
+        flags="-sparse",
+        online=OnlineSettings("process"),
+        held_out=held_out,
+        monitors=(Monitor("same", *text),),
+        **ONLINE,
+        **more,
     )
 
 

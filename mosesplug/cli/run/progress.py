@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from mosesplug.cli.shared.compiling import COMPILING_ONCE
@@ -12,7 +13,7 @@ from mosesplug.results.render.progress import StatusLine
 from mosesplug.results.render.record import format_seconds
 from mosesplug.results.render.run_lines import RunLines
 from mosesplug.results.render.tables import Block, TextTable, format_change
-from mosesplug.tuning.workdir.summary import IterationFigures, Result
+from mosesplug.tuning.workdir.summary import Result
 
 
 class Reporter(RunLines):
@@ -60,12 +61,24 @@ class Reporter(RunLines):
 def list_iterations(result: Result) -> list[Block]:
     """Return the table of iterations, and a line on the result."""
     rows = _rows(result)
-    if any(iteration.heldout for iteration in result.iterations):
-        best = [_best(iteration, result.signature) for iteration in result.iterations]
-        rows = [(*row, cell) for row, cell in zip(rows, ("held out", *best), strict=True)]
+    iterations, signature = result.iterations, result.signature
+    columns = []
+    if any(iteration.heldout for iteration in iterations):
+        columns.append(("held out", *(_show(signature, one.heldout, max) for one in iterations)))
+    # The last one, since the best would be selected by the monitor.
+    columns += [
+        (name, *(_show(signature, one.monitors.get(name, ()), _last) for one in iterations))
+        for name in dict.fromkeys(name for one in iterations for name in one.monitors)
+    ]
+    for column in columns:
+        rows = [(*row, cell) for row, cell in zip(rows, column, strict=True)]
     return [
         TextTable(rows),
         f"weights: {_where(result)} ({result.reason})",
+        *(
+            f"monitor {name}: {result.metric} {display_score(result.signature, score):.4f}"
+            for name, score in result.monitors.items()
+        ),
         f"signature: {explain_shown_scores(result.signature)}",
     ]
 
@@ -90,9 +103,17 @@ def _where(result: Result) -> str:
             return f"{score} in the merged lists{average}"
 
 
-def _best(iteration: IterationFigures, signature: str) -> str:
-    scores = [score for _, score in iteration.heldout]
-    return f"{display_score(signature, max(scores)):.4f}" if scores else ""
+def _show(
+    signature: str,
+    series: Sequence[tuple[int, float]],
+    choose: Callable[[Sequence[float]], float],
+) -> str:
+    scores = [score for _, score in series]
+    return f"{display_score(signature, choose(scores)):.4f}" if scores else ""
+
+
+def _last(scores: Sequence[float]) -> float:
+    return scores[-1]
 
 
 def _rows(result: Result) -> list[tuple[str, ...]]:

@@ -34,7 +34,7 @@ _PHASES = {
     "decode": "decoding",
     "score": "scoring",
     "optimize": "optimizing",
-    "judge": "translating the held-out text",
+    "judge": "translating held-out text",
     "compare": "comparing the decoder's server with a newly started decoder",
 }
 
@@ -172,7 +172,8 @@ def _describe_score(event: HeldOutScored) -> str:
     else:
         compared = f"; the best is {event.best:.4f}"
     when = "" if event.updates else " before learning"
-    return f"{_label(event.iteration)}held out{when}: {event.metric} {event.score:.4f}{compared}"
+    where = f"monitor {event.monitor}" if event.monitor else "held out"
+    return f"{_label(event.iteration)}{where}{when}: {event.metric} {event.score:.4f}{compared}"
 
 
 _LEAST_LEFT = 5.0

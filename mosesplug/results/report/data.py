@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -15,11 +15,13 @@ from mosesplug.results.render.record import (
     Score,
     Share,
     Shown,
+    Text,
     format_date,
     format_seconds,
     format_size,
+    tabulate,
 )
-from mosesplug.results.render.tables import format_change
+from mosesplug.results.render.tables import TextTable, format_change, format_score
 
 Floats = NDArray[np.float64]
 
@@ -42,13 +44,14 @@ class IterationFacts:
         optimum: score that the optimizer reached in the lists; None if it has not run.
         date: when its lists were stored, in UTC (ISO 8601); None in stores of version 0.1.
         held_out: best held-out score of the iteration; None without one.
+        monitors: score of each monitor after the iteration, by its name.
         seconds_decoding, seconds_optimizing: wall times.
         weights: dense weights that it was decoded with, divided by their L1 norm.
     """
 
     JSON_KEYS: ClassVar = (
         "number sentences hypotheses new_hypotheses graphs stored_bytes change score oracle optimum"
-        " date"
+        " date held_out? monitors?"
     )
 
     number: Annotated[int, Shown(label="iteration")]
@@ -66,6 +69,47 @@ class IterationFacts:
     seconds_decoding: Annotated[float, Shown(format_seconds, "decoding")]
     seconds_optimizing: Annotated[float, Shown(format_seconds, "optimizing")]
     weights: tuple[float, ...]
+    monitors: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class HeldOutScore:
+    """The score of one decoding of the held-out set or of a monitor.
+
+    Attributes:
+        updates: number of updates of the weights before it: mini-batches if online, else
+            iterations.
+        text: ``held out``, or the name of the monitor.
+    """
+
+    iteration: int
+    updates: int
+    text: Text
+    score: Score
+
+
+def list_monitors(iterations: Iterable[IterationFacts]) -> list[str]:
+    """Return the names of all monitors, in the order in which they were scored first."""
+    return list(dict.fromkeys(name for facts in iterations for name in facts.monitors))
+
+
+def tabulate_iterations(
+    iterations: Sequence[IterationFacts], columns: str, metric: str
+) -> TextTable:
+    """Return a table with a column for each monitor, without columns that are empty or 0.
+
+    Args:
+        columns: the fields to show; ``score`` is named as the metric.
+    """
+    shown = zip(
+        *tabulate(IterationFacts, iterations, columns, {"score": metric}).plain, strict=True
+    )
+    kept = [column for column in shown if any(cell not in ("", "0") for cell in column[1:])]
+    monitors = [
+        (name, *(format_score(facts.monitors.get(name)) for facts in iterations))
+        for name in list_monitors(iterations)
+    ]
+    return TextTable(list(zip(*kept, *monitors, strict=True)))
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 
 from mosesplug.errors import UsageError, suggest
 from mosesplug.metrics.error_rates import is_error_rate
-from mosesplug.results.report.data import ErrorSurface, ReportData
+from mosesplug.results.report.data import ErrorSurface, ReportData, list_monitors
 from mosesplug.results.report.lattice import draw_envelope, draw_lattice
 from mosesplug.results.report.palette import AMBER, BLUE, GRAY, RED, TEAL, follow_the_page
 
@@ -58,15 +58,20 @@ _LEGEND_COLUMNS = 3
 
 
 def _draw_scores(figure: Figure, data: ReportData) -> None:
-    """Draw scores over iterations: decoded, reached in the lists, held out, oracle."""
+    """Draw scores over iterations: decoded, in the lists, held out, of monitors, oracle."""
     axes = figure.subplots()
     numbers = [facts.number for facts in data.iterations]
-    for label, style, values in (
+    lines: list[tuple[str, str, list[float | None]]] = [
         ("oracle of all lists so far", "^:", [facts.oracle for facts in data.iterations]),
         ("reached in the lists", "s--", [facts.optimum for facts in data.iterations]),
         ("decoded", "o-", [facts.score for facts in data.iterations]),
         ("held out", "D-", [facts.held_out for facts in data.iterations]),
-    ):
+        *(
+            (name, ".-.", [facts.monitors.get(name) for facts in data.iterations])
+            for name in list_monitors(data.iterations)
+        ),
+    ]
+    for label, style, values in lines:
         known = [(n, value) for n, value in zip(numbers, values, strict=True) if value is not None]
         if known:
             axes.plot(*zip(*known, strict=True), style, label=label, markersize=4)

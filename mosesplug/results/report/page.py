@@ -17,10 +17,10 @@ from mosesplug.results.render.record import tabulate
 from mosesplug.results.render.tables import format_score, render_table
 from mosesplug.results.report.data import (
     FeatureFacts,
-    IterationFacts,
     ReportData,
     SentenceFacts,
     WatchedScores,
+    tabulate_iterations,
 )
 from mosesplug.results.report.document import render_document, render_section, render_terms
 from mosesplug.results.report.figures import (
@@ -157,15 +157,17 @@ def _render_iterations(data: ReportData) -> str:
             optimum=_as_people_write(data, facts.optimum),
             oracle=_as_people_write(data, facts.oracle),
             held_out=_as_people_write(data, facts.held_out),
+            monitors={
+                name: display_score(data.signature, score) for name, score in facts.monitors.items()
+            },
         )
         for facts in data.iterations
     ]
-    table = tabulate(IterationFacts, records, _ITERATION_FIELDS, {"score": data.metric})
-    columns = [column for column in zip(*table.plain, strict=True) if any(column[1:])]
-    rows = list(zip(*columns, strict=True))
+    rows = tabulate_iterations(records, _ITERATION_FIELDS, data.metric).plain
     less = "; less is better" if is_error_rate(data.signature) else ""
-    decoded = f"Of the decoder's own translations of the tuning set{less}."
-    meanings = {name: _COLUMNS.get(name, decoded) for name in rows[0]}
+    known = {data.metric: f"Of the decoder's own translations of the tuning set{less}.", **_COLUMNS}
+    monitored = "A monitor: translated with the weights after the iteration; selects nothing."
+    meanings = {name: known.get(name, monitored) for name in rows[0]}
     return render_section(
         "Iterations", "", render_table(rows[0], rows[1:]) + render_terms(meanings, "columns")
     )

@@ -19,10 +19,22 @@ from mosesplug.metrics.protocol import score_sentences
 from mosesplug.results.render.record import tabulate
 from mosesplug.results.render.render import Medium
 from mosesplug.results.render.tables import Block, TextTable, format_score
-from mosesplug.results.report.data import Coverage, FeatureFacts, IterationFacts
+from mosesplug.results.report.data import (
+    Coverage,
+    FeatureFacts,
+    HeldOutScore,
+    IterationFacts,
+    tabulate_iterations,
+)
 from mosesplug.results.views.run import StoredRun
 from mosesplug.store import IterationRecord
-from mosesplug.tuning.workdir.records import read_list_figures, read_result, read_start
+from mosesplug.tuning.workdir.records import (
+    HELD_OUT,
+    list_series,
+    read_list_figures,
+    read_result,
+    read_start,
+)
 from mosesplug.tuning_set import TuningSet
 
 if TYPE_CHECKING:
@@ -36,7 +48,9 @@ _NO_VARIATION = 1e-9
 
 
 _SHOWN_IDS = 5
-_FIGURES = "sentences hypotheses new_hypotheses graphs stored_bytes change score oracle optimum"
+_FIGURES = (
+    "sentences hypotheses new_hypotheses graphs stored_bytes change score oracle optimum held_out"
+)
 
 
 @dataclass(frozen=True)
@@ -67,11 +81,7 @@ class StoreListing:
 
     def blocks(self, _medium: Medium) -> Iterator[Block]:
         """Yield a table, without columns that are empty or 0, and the first sentence ids."""
-        labels = {"score": self.metric}
-        table = tabulate(IterationFacts, self.iterations, f"number date {_FIGURES}", labels)
-        columns = zip(*table.plain, strict=True)
-        kept = [column for column in columns if any(cell not in ("", "0") for cell in column[1:])]
-        yield TextTable(list(zip(*kept, strict=True)))
+        yield tabulate_iterations(self.iterations, f"number date {_FIGURES}", self.metric)
         if self.ids:
             more = ", ..." if len(self.ids) > _SHOWN_IDS else ""
             yield f"sentence ids: {', '.join(self.ids[:_SHOWN_IDS])}{more}"
@@ -295,12 +305,23 @@ def summarize_iterations(run: StoredRun, *, oracles: bool = True) -> Iterator[It
         yield replace(describe_iteration(run, record), oracle=next(growth, None))
 
 
+def list_held_out_scores(run: StoredRun) -> Iterator[HeldOutScore]:
+    """Yield the score of each decoding of the held-out set and of the monitors, in order."""
+    for record in run.records:
+        if record.result is None:
+            continue
+        for evaluation in read_result(record).heldout:
+            for name, score in evaluation.scores().items():
+                yield HeldOutScore(record.iteration, evaluation.updates, name or "held out", score)
+
+
 def describe_iteration(run: StoredRun, record: IterationRecord) -> IterationFacts:
     """Return the facts of an iteration, without oracle."""
     start = read_start(record)
     result = None if record.result is None else read_result(record)
     lists = read_list_figures(record)
-    held_out = () if result is None else result.heldout
+    series = list_series(() if result is None else result.heldout)
+    held_out = [score for _, score in series.pop(HELD_OUT, ())]
     return IterationFacts(
         number=record.iteration,
         sentences=lists.sentences,
@@ -313,7 +334,8 @@ def describe_iteration(run: StoredRun, record: IterationRecord) -> IterationFact
         oracle=None,
         optimum=None if result is None else result.optimum,
         date=record.date,
-        held_out=max((evaluation.score for evaluation in held_out), default=None),
+        held_out=max(held_out, default=None),
+        monitors={name: scores[-1][1] for name, scores in series.items()},
         seconds_decoding=start.seconds_decoding,
         seconds_optimizing=0.0 if result is None else result.seconds_optimizing,
         weights=start.weights.normalize().dense,

@@ -106,6 +106,12 @@ def check_forest(configuration: Configuration) -> None:
                 f"the search graphs of {graphs} belong to the run in the working directory"
                 " itself, which would replace them: name another {--working-dir}"
             )
+    if configuration.monitors and configuration.held_out_decoder.stored_graphs is not None:
+        raise UsageError(
+            f"the search graphs in {configuration.held_out_decoder.stored_graphs} do not contain"
+            f" the text of {{--monitor {configuration.monitors[0].name}}}: leave it out, or name a"
+            " program that translates it and a held-out set ({--heldout}, {--heldout-decoder})"
+        )
     graphs = decoding.decoder.stored_graphs
     if graphs is None:
         return

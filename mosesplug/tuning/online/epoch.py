@@ -5,7 +5,7 @@ The batches are decoded in turn with learning, or by several decoders at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,7 +29,7 @@ from mosesplug.optimizers.problem import Problem
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.guarding import FirstLook, guard_decoded, guard_weights
-from mosesplug.tuning.heldout import count_since_best
+from mosesplug.tuning.heldout import count_since_best, find_new
 from mosesplug.tuning.online.numbering import FeatureNumbering, name_weights
 from mosesplug.tuning.online.source import EpochLists, EpochSetup
 from mosesplug.tuning.online.state import averages_weights, encode_state
@@ -92,13 +92,30 @@ class Epoch:
             threads=configuration.optimization.threads,
         )
 
-    def evaluate(self, weights: Weights, updates: int, *earlier: Evaluation) -> list[Evaluation]:
-        """Translate the held-out set, if any; ``earlier`` are those of the epoch."""
+    @property
+    def new_sets(self) -> tuple[str, ...]:
+        """The held-out set and monitors that were not scored before the epoch."""
+        held_out = self.context.held_out
+        return () if held_out is None else find_new(held_out.names, self.before)
+
+    def evaluate(
+        self,
+        weights: Weights,
+        updates: int,
+        earlier: Sequence[Evaluation] = (),
+        names: Collection[str] | None = None,
+    ) -> list[Evaluation]:
+        """Translate the held-out set and the monitors, if there are any.
+
+        Args:
+            earlier: the evaluations of the epoch.
+            names: the names of the sets; None for all.
+        """
         held_out = self.context.held_out
         if held_out is None:
             return []
         before = (*self.before, *earlier)
-        return [held_out.evaluate(self.iteration, updates, weights, before)]
+        return [held_out.evaluate(self.iteration, updates, weights, before, names)]
 
 
 def run_batches(
@@ -139,9 +156,9 @@ def run_batches(
         )
         return scores.after_batch(done)
 
-    # The held-out set may be new in this epoch: then its start is evaluated, too.
-    if not epoch.before:
-        scores.add(epoch.states[0])
+    # Sets may be new in this epoch: then its start is evaluated, too.
+    if new := epoch.new_sets:
+        scores.add(epoch.states[0], new)
     (state,) = epoch.states
     # The epoch overwrites the state.
     old = learner.weights_before(state, epoch.numbering.active)
@@ -231,7 +248,7 @@ def _note_staleness(epoch: Epoch, workers: int) -> None:
 
 
 class _HeldOutScores:
-    """Evaluations on the held-out set within an epoch; stored ones are not repeated.
+    """Evaluations on held-out set and monitors within an epoch; stored ones are not repeated.
 
     Attributes:
         is_exhausted: whether they have not improved for too long.
@@ -241,20 +258,26 @@ class _HeldOutScores:
         self.seconds = 0.0
         self.is_exhausted = False
         self._epoch, self._lists, self._evaluations = epoch, lists, evaluations
-        self._stored = [Evaluation.of_record(point) for point in lists.stored.get("heldout", ())]
+        stored = map(Evaluation.of_record, lists.stored.get("heldout", ()))
+        self._stored = {evaluation.updates: evaluation for evaluation in stored}
 
-    def add(self, state: LearnerState) -> None:
-        """Evaluate the weights of a state, if there is a held-out set."""
+    def add(self, state: LearnerState, names: Collection[str] | None = None) -> None:
+        """Evaluate the weights of a state on some sets; None for all that there are."""
         epoch, evaluations = self._epoch, self._evaluations
-        if epoch.context.held_out is None:
+        if (held_out := epoch.context.held_out) is None:
             return
-        if len(evaluations) < len(self._stored):
-            evaluations.append(self._stored[len(evaluations)])
+        wanted = held_out.names if names is None else names
+        stored = self._stored.get(state.updates)
+        # The run may have been continued with other monitors.
+        missing = wanted if stored is None else find_new(wanted, [stored])
+        if not missing and stored is not None:
+            evaluations.append(stored)
             return
         clock = Clock()
         mean = mean_weights(epoch.learner, state)
         weights = name_weights(self._lists.numbering.space, mean, epoch.record.weights)
-        evaluations += epoch.evaluate(weights, state.updates, *evaluations)
+        (new,) = epoch.evaluate(weights, state.updates, evaluations, missing)
+        evaluations.append(new if stored is None else stored.join(new))
         self.seconds += clock.seconds()
 
     def after_batch(self, done: BatchProgress) -> bool:

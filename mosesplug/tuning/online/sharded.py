@@ -220,10 +220,10 @@ def run_shards(
     context, iteration = epoch.context, epoch.iteration
     configuration, store = context.configuration, context.store
     evaluations = []
-    if not epoch.before:  # the held-out set may be new in this epoch: its start is evaluated, too
+    if new := epoch.new_sets:  # the start of the epoch is evaluated, too
         before = find_mean(last, context.optimizer)
         updates = sum(state.updates for state in epoch.states)
-        evaluations = epoch.evaluate(before or epoch.record.weights, updates)
+        evaluations = epoch.evaluate(before or epoch.record.weights, updates, names=new)
     release_memory()  # leave memory to the decoders' models
     context.watch(PhaseStarted(iteration, "decode"))
     clock = Clock()
@@ -264,7 +264,7 @@ def run_shards(
     guard_decoded(context, result.optimum, epoch.record.as_record())
     guard_weights(context, result.weights)
     mean = find_mean(result, context.optimizer)
-    evaluations += epoch.evaluate(mean or result.weights, report.updates, *evaluations)
+    evaluations += epoch.evaluate(mean or result.weights, report.updates, evaluations)
     report_epoch(epoch, result)
     # Last of all: killed before this, the epoch is repeated, and shards replay their stored
     # batches.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from mosesplug.errors import StoreError
@@ -15,29 +15,51 @@ from mosesplug.store import IterationRecord
 from mosesplug.store.stored import convert
 from mosesplug.tuning.weights import Weights
 
+HELD_OUT = ""
+"""The name of the held-out set, where monitors have theirs."""
+
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The score of one decoding of the held-out set.
+    """The scores of one decoding of the held-out set and of the monitors.
 
     Attributes:
         updates: number of updates of the weights before it: mini-batches if online, else
             iterations.
-        weights: that it was decoded with, if the score is a new best, else None.
+        score: of the held-out set; None if it was not decoded.
+        weights: that it was decoded with, if this score is a new best, else None.
+        monitors: the score of each monitor by its name.
     """
 
     updates: int
-    score: float
+    score: float | None = None
     weights: Weights | None = None
+    monitors: Mapping[str, float] = field(default_factory=dict)
+
+    def scores(self) -> dict[str, float]:
+        """Return the scores by the names of the sets; that of the held-out set is empty."""
+        return ({} if self.score is None else {HELD_OUT: self.score}) | dict(self.monitors)
+
+    def join(self, other: Evaluation) -> Evaluation:
+        """Return the scores of both, which have the same weights and other sets."""
+        first = self if other.score is None else other
+        monitors = {**self.monitors, **other.monitors}
+        return Evaluation(self.updates, first.score, first.weights, monitors)
 
     def as_record(self) -> dict[str, Any]:
         """Return plain data for the store."""
-        record: dict[str, Any] = {"updates": self.updates, "score": self.score}
+        record: dict[str, Any] = {"updates": self.updates}
+        if self.score is not None:
+            record["score"] = self.score
+        if self.monitors:
+            record["monitors"] = dict(self.monitors)
         return record if self.weights is None else record | _encode_weights(self.weights)
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> Evaluation:
         """Return the inverse of ``as_record``."""
+        if not record.get("monitors"):
+            record["score"]  # one of them is there
         return convert({**record, "weights": record if "dense" in record else None}, cls)
 
 
@@ -99,7 +121,7 @@ class IterationResult:
         largest_change: the largest change of one weight against those decoded with, or before the
             epoch.
         curve: the optimizer's report of its steps; for online learners, one mapping per epoch.
-        heldout: scores of the held-out set in this iteration.
+        heldout: scores of the held-out set and of the monitors in this iteration.
         average: if online and wanted, the mean of the weights after all updates of the run.
         learner: if online, the learner's state; only the newest iteration has it.
         shards: if online with shards, figures of the iteration's n-best lists.
@@ -195,9 +217,18 @@ def read_list_figures(record: IterationRecord) -> ListFigures:
 
 
 def read_evaluations(records: Sequence[IterationRecord]) -> tuple[Evaluation, ...]:
-    """Return all scores of the held-out set, in order."""
+    """Return all scores of the held-out set and of the monitors, in order."""
     evaluations: list[Evaluation] = []
     for record in records:
         with _name_corrupt_records(record.iteration):
             evaluations += map(Evaluation.of_record, (record.result or {}).get("heldout", ()))
     return tuple(evaluations)
+
+
+def list_series(evaluations: Sequence[Evaluation]) -> dict[str, tuple[tuple[int, float], ...]]:
+    """Return ``(updates, score)`` of each decoding of each set, by its name."""
+    series: dict[str, tuple[tuple[int, float], ...]] = {}
+    for evaluation in evaluations:
+        for name, score in evaluation.scores().items():
+            series[name] = (*series.get(name, ()), (evaluation.updates, score))
+    return series

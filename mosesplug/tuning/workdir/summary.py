@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from mosesplug.errors import DataError
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.weights import Weights
-from mosesplug.tuning.workdir.records import ListFigures, read_list_figures, read_result, read_start
+from mosesplug.tuning.workdir.records import (
+    HELD_OUT,
+    ListFigures,
+    list_series,
+    read_list_figures,
+    read_result,
+    read_start,
+)
 
 ScoredOn = Literal["decoded", "lists", "graphs", "learning", "heldout"]
 """Which data the score of a result was computed on; see ``Result``."""
@@ -29,6 +36,7 @@ class IterationFigures(ListFigures):
         curve: the optimizer's report of its steps. An online learner reports epochs: score,
             loss, norm of the weights, number of nonzero weights, updates, and more.
         heldout: ``(updates, score)`` of each decoding of the held-out set.
+        monitors: the same of each monitor, by its name.
     """
 
     number: int
@@ -39,6 +47,7 @@ class IterationFigures(ListFigures):
     seconds_optimizing: float
     curve: tuple[Mapping[str, Any], ...] = ()
     heldout: tuple[tuple[int, float], ...] = ()
+    monitors: Mapping[str, tuple[tuple[int, float], ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -62,6 +71,7 @@ class Result:
         uses_graphs: whether the algorithm learned from search graphs, so that optima are scores on
             them.
         warnings: signs that something is wrong, in sentences.
+        monitors: the score of each monitor with these weights, by its name.
     """
 
     weights: Weights
@@ -79,6 +89,7 @@ class Result:
     scored_on: ScoredOn | None = None
     uses_graphs: bool = False
     warnings: tuple[str, ...] = ()
+    monitors: Mapping[str, float] = field(default_factory=dict)
 
     def as_json(self, finished: str, version: str) -> bytes:
         """Return ``summary.json``.
@@ -101,6 +112,7 @@ class Result:
                 "decoded_in_iteration": self.chosen_iteration or None,
                 "score": self.score,
                 "score_of": self.scored_on,
+                **({"monitors": dict(self.monitors)} if self.monitors else {}),
                 "weights": self._weights(self.weights),
             },
             "iterations": [self._iteration(iteration) for iteration in self.iterations],
@@ -118,9 +130,12 @@ class Result:
             "new_hypotheses": iteration.new_hypotheses,
             "weights": self._weights(iteration.weights),
             "curve": [dict(point) for point in iteration.curve],
-            "heldout": [
-                {"updates": updates, "score": score} for updates, score in iteration.heldout
-            ],
+            "heldout": _list_scores(iteration.heldout),
+            **(
+                {"monitors": {n: _list_scores(s) for n, s in iteration.monitors.items()}}
+                if iteration.monitors
+                else {}
+            ),
             "seconds": {
                 "decoding": round(iteration.seconds_decoding, 3),
                 "optimizing": round(iteration.seconds_optimizing, 3),
@@ -131,6 +146,10 @@ class Result:
         return {**dict(zip(self.names, weights.dense, strict=True)), **weights.sparse}
 
 
+def _list_scores(scores: Iterable[tuple[int, float]]) -> list[dict[str, float]]:
+    return [{"updates": updates, "score": score} for updates, score in scores]
+
+
 def summarize_iterations(records: Sequence[IterationRecord]) -> tuple[IterationFigures, ...]:
     """Return the figures of all finished iterations."""
     figures = []
@@ -139,6 +158,7 @@ def summarize_iterations(records: Sequence[IterationRecord]) -> tuple[IterationF
             continue
         start = read_start(record)
         result = read_result(record)
+        series = list_series(result.heldout)
         figures.append(
             IterationFigures(
                 **asdict(read_list_figures(record)),
@@ -149,7 +169,8 @@ def summarize_iterations(records: Sequence[IterationRecord]) -> tuple[IterationF
                 seconds_decoding=start.seconds_decoding,
                 seconds_optimizing=result.seconds_optimizing,
                 curve=result.curve,
-                heldout=tuple((point.updates, point.score) for point in result.heldout),
+                heldout=series.pop(HELD_OUT, ()),
+                monitors=series,
             )
         )
     return tuple(figures)

@@ -24,7 +24,7 @@ from mosesplug.optimizers.online.learner import add_averaging, mean_weights
 from mosesplug.optimizers.registry import algorithm
 from mosesplug.optimizers.selection import FeatureSelection
 from mosesplug.settings.algorithm_options import make_options
-from mosesplug.settings.online import HeldOutSet, OnlineSettings
+from mosesplug.settings.online import HeldOutSet, Monitor, OnlineSettings
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
@@ -281,10 +281,21 @@ def test_held_out_text_is_translated_every_so_many_batches(toy: Toy) -> None:
 
 def test_a_held_out_set_added_later_scores_earlier_weights(toy: Toy) -> None:
     tune(online(toy, options={"epochs": 1}))
-    held_out = HeldOutSet(toy.directory / "input", toy.directory / "reference")
-    result = tune(online(toy, options={"epochs": 2}, held_out=held_out, existing="continue"))
+    text = toy.directory / "input", toy.directory / "reference"
+    more: dict[str, Any] = {"options": {"epochs": 2}, "held_out": HeldOutSet(*text, every=1)}
+
+    def kill(event: Any) -> None:
+        if isinstance(event, EpochProgress) and event.batches == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tune(online(toy, **more, existing="continue"), kill)
+    # A monitor that is new in an epoch that was interrupted scores the same weights.
+    more["monitors"] = (Monitor("same", *text),)
+    result = tune(online(toy, **more, existing="continue"))
     # Three batches were learned from before; their weights are judged, and those after the epoch.
-    assert [[updates for updates, _ in i.heldout] for i in result.iterations] == [[], [3, 6]]
+    assert [[updates for updates, _ in i.heldout] for i in result.iterations] == [[], [3, 4, 5, 6]]
+    assert result.iterations[1].monitors["same"] == result.iterations[1].heldout
 
 
 def test_patience_ends_an_epoch(toy: Toy) -> None:

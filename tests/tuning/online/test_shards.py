@@ -27,7 +27,7 @@ from mosesplug.optimizers.online.epochs import BatchProgress, Tally
 from mosesplug.optimizers.online.learner import LearnerState
 from mosesplug.optimizers.online.mixing import line_search
 from mosesplug.optimizers.problem import Problem
-from mosesplug.settings.online import HeldOutSet, OnlineSettings
+from mosesplug.settings.online import HeldOutSet, Monitor, OnlineSettings
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
@@ -326,8 +326,11 @@ def held_out(toy: Toy) -> HeldOutSet:
 
 def test_killed_anywhere(toy: Toy, left_by_run: Files, monkeypatch: pytest.MonkeyPatch) -> None:
     """Inside an epoch, and between its end and its record; the end is the same, byte for byte."""
-    configuration = shards(toy, "whole", held_out=held_out(toy))
-    tune(configuration)
+    text = held_out(toy)
+    monitors = (Monitor("same", text.input, text.references),)
+    configuration = shards(toy, "whole", held_out=text, monitors=monitors)
+    result = tune(configuration)
+    assert [i.monitors["same"] for i in result.iterations] == [i.heldout for i in result.iterations]
     whole = kept(toy.directory / "whole", left_by_run)
 
     def killed(*given: Any, **more: Any) -> None:
