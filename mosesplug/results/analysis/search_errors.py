@@ -25,6 +25,7 @@ from formats.references import read_references
 from mosesplug.errors import DataError, OptionName, UsageError, count_noun
 from mosesplug.forest.intersection import intersect_references
 from mosesplug.forest.k_best import k_best, translations
+from mosesplug.forest.ngrams.reference_ngrams import BOUNDARIES
 from mosesplug.forest.viterbi import viterbi
 from mosesplug.learning.weighted_graphs import WeightedGraph
 from mosesplug.results.choices.graphs import name_graph, open_graphs
@@ -339,7 +340,10 @@ def _judge_graph(
 ) -> SentenceErrors:
     with name_graph(graph):
         listed = k_best(graph.graph, graph.scores, top, distinct=True)
-    words = map(tuple, translations(graph.graph, listed))
+    words = (
+        tuple(word for word in text if word not in BOUNDARIES)
+        for text in translations(graph.graph, listed)
+    )
     rank = next((place for place, text in enumerate(words, start=1) if text in texts), None)
     own, best = _score_references(graph, texts), float(listed.scores[0])
     found = [own]

@@ -34,8 +34,9 @@ def write_graphs(directory: Path, weight: float = 1.0) -> tuple[Path, Path, Path
         write_hypergraph_weights(place / "weights", ["LM0"], [weight if wide else 1.0])
         for number, searches in enumerate(GRAPHS.values()):
             kept = searches[wide] or searches[0]
-            edges = [Edge((text.encode(),), 1, (score,)) for text, score in kept]
-            write_hypergraph(place / f"{number}.gz", ["LM0"], [edges])
+            edges = [Edge((0, text.encode()), 1, (score,)) for text, score in kept]
+            nodes = [[Edge((b"<s>",), 0)], edges, [Edge((1, b"</s>"), 1)]]
+            write_hypergraph(place / f"{number}.gz", ["LM0"], nodes)
     references = directory / "refs"
     references.write_text("r\n" * len(GRAPHS))
     return *places, references
