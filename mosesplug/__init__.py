@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mosesplug.api.optimize import HeldOut, algorithms, cross_validate, optimize
     from mosesplug.api.reranking import rerank
     from mosesplug.api.run import Run, open_run, report
+    from mosesplug.api.run_comparisons import Explanation, WeightEffect
     from mosesplug.api.scoring import compare, score
     from mosesplug.api.search_errors import search_errors
     from mosesplug.api.tables.table import Table
@@ -50,6 +51,7 @@ __all__ = [
     "Analysis",
     "DataError",
     "DecoderError",
+    "Explanation",
     "Fit",
     "FormatError",
     "HeldOut",
@@ -66,6 +68,7 @@ __all__ = [
     "Tuner",
     "UsageError",
     "WarmUpReport",
+    "WeightEffect",
     "WeightTable",
     "__version__",
     "algorithms",
@@ -104,6 +107,7 @@ _MODULES = {
     "mosesplug.api.mbr": "mbr",
     "mosesplug.api.reranking": "rerank",
     "mosesplug.api.run": "Run open_run report",
+    "mosesplug.api.run_comparisons": "Explanation WeightEffect",
     "mosesplug.api.scoring": "compare score",
     "mosesplug.api.search_errors": "search_errors",
     "mosesplug.api.lists.statistics": "StatisticsMetric",

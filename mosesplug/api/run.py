@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,14 @@ import numpy as np
 
 from formats.moses.ini import read_moses_ini
 from formats.text import StrPath, write_atomic
+from mosesplug.api.initial_weights import InitialWeights
 from mosesplug.api.keywords import LEARNING, RUN
 from mosesplug.api.lists.arrays import FeatureArrays
 from mosesplug.api.lists.nbest import NBest, make_block
+from mosesplug.api.numbers import check_integer
 from mosesplug.api.progress import Progress, open_progress
+from mosesplug.api.reranking import load_weights
+from mosesplug.api.run_comparisons import Explanation, WeightEffect
 from mosesplug.api.tables.hypotheses import tabulate_hypotheses
 from mosesplug.api.tables.records import tabulate_records
 from mosesplug.api.tables.table import Table
@@ -30,14 +35,17 @@ from mosesplug.results.report.data import HeldOutScore, IterationFacts
 from mosesplug.results.report.figures import check_figure, render_png, require_matplotlib
 from mosesplug.results.report.gather import STEPS, gather_report_steps
 from mosesplug.results.report.page import render_page
+from mosesplug.results.views.first_bests import compare_first_bests
 from mosesplug.results.views.hypotheses import read_hypotheses
 from mosesplug.results.views.importing import open_as_store
 from mosesplug.results.views.list_statistics import list_held_out_scores, summarize_iterations
 from mosesplug.results.views.run import StoredRun
 from mosesplug.results.views.run import open_run as open_stored_run
+from mosesplug.results.views.sentence import compare_hypotheses, read_sentence
 from mosesplug.results.views.texts import ParallelText
 from mosesplug.results.weights.sources import arrange_by_group
 from mosesplug.store import NBestStore
+from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.stores import find_run
 from mosesplug.tuning.workdir.summary import StoredSummary
 from mosesplug.tuning.workdir.workspace import Workspace
@@ -299,6 +307,85 @@ class Run:
         )
 
     @RUN.in_messages()
+    def explain(
+        self,
+        sentence: int | str,
+        a: int | str = "1-best",
+        b: int | str = "oracle",
+        *,
+        weights: InitialWeights | None = None,
+        iteration: int | None = None,
+        source: StrPath | None = None,
+        references: StrPath | None = None,
+        ids: bool | None = None,
+    ) -> Explanation:
+        """Return which features make a hypothesis of a sentence win over another one.
+
+        Args:
+            sentence: its number from 0, or its id.
+            a, b: ranks by model score, from 1; or ``"1-best"``, ``"oracle"``, ``"hope"``,
+                ``"fear"``.
+            weights: the weights of the model score, as for ``rerank``; None: the run's result.
+            iteration: the lists of this iteration; None: all lists, merged.
+            source, references: files of the tuning set, whose lines are shown.
+            ids: whether these lines begin with sentence ids; None: if they look so.
+
+        Raises:
+            UsageError: there is no such sentence or hypothesis.
+            DataError: the run has no lists, or the sentence has no hypotheses.
+            FormatError: a file of weights cannot be read.
+        """
+        with self._open(with_lists=True) as stored:
+            hypotheses = read_sentence(
+                stored,
+                stored.find_sentence(str(sentence)),
+                iteration=iteration,
+                weights=_name_weights(stored, weights)[1],
+                text=_read_text(stored, source, references, ids),
+            )
+            pair = hypotheses.find(str(a)), hypotheses.find(str(b))
+        return Explanation(compare_hypotheses(hypotheses, *pair))
+
+    @RUN.in_messages()
+    def compare_weights(
+        self,
+        a: InitialWeights,
+        b: InitialWeights | None = None,
+        *,
+        sentence: int | str | None = None,
+        iteration: int | None = None,
+        source: StrPath | None = None,
+        references: StrPath | None = None,
+        ids: bool | None = None,
+        top: int = 5,
+    ) -> WeightEffect:
+        """Return which sentences get another 1-best by other weights, and why.
+
+        Args:
+            a, b: the weights, as for ``rerank``, such as ``run.weights(1)``; None: the run's
+                result.
+            sentence: the only sentence; None: all.
+            iteration, source, references, ids: as for ``explain``.
+            top: sentences that are printed, of those that gain and lose most each.
+
+        Raises:
+            UsageError: there is no such sentence.
+            DataError: the run has no lists, or the sentence has no hypotheses.
+            FormatError: a file of weights cannot be read.
+        """
+        top = check_integer(top, "top", 0)
+        with self._open(with_lists=True) as stored:
+            difference = compare_first_bests(
+                stored,
+                [_name_weights(stored, side) for side in (a, b)],
+                sentence=None if sentence is None else stored.find_sentence(str(sentence)),
+                iteration=iteration,
+                text=_read_text(stored, source, references, ids),
+                top=top,
+            )
+        return WeightEffect(difference)
+
+    @RUN.in_messages()
     def plot(self, figure: str = "scores", *, sentence: int | None = None) -> Figure:
         """Return a matplotlib figure of the report; notebooks show it.
 
@@ -340,7 +427,9 @@ class Run:
 
     def _repr_html_(self) -> str:
         head = f"<p><b>{escape(str(self.path))}</b>: {escape(self._describe())}</p>\n"
-        return head + self.iterations._repr_html_()
+        title = "Weights of the result" if self.is_finished else "The newest weights"
+        weights = f"<p>{title}</p>\n{self.weights()._repr_html_()}"
+        return f"{head}{self.iterations._repr_html_()}\n{weights}"
 
     def _describe(self) -> str:
         scores = self.iterations["score"]
@@ -350,6 +439,21 @@ class Run:
             f"{self.metric} {scores[0]:.4f} to {scores[-1]:.4f} "
             f"(best {max(scores):.4f}), {state}"
         )
+
+
+def _name_weights(run: StoredRun, weights: InitialWeights | None) -> tuple[str, Weights]:
+    """Return weights with a name; None stands for the run's result."""
+    if weights is None:
+        return run.weights_origin, run.weights
+    arranged = run.arrange_weights(load_weights(weights, None))
+    return (fspath(weights) if isinstance(weights, str | PathLike) else "given weights"), arranged
+
+
+def _read_text(
+    run: StoredRun, source: StrPath | None, references: StrPath | None, ids: bool | None
+) -> ParallelText:
+    paths = [None if path is None else Path(path) for path in (source, references)]
+    return ParallelText.read(paths[0], paths[1], run.store, ids)
 
 
 @LEARNING.in_messages()

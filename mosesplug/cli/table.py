@@ -148,7 +148,7 @@ COMMANDS: Table = {
             ),
             "diff": Command(
                 ".inspect.nbest_show:diff",
-                "Compare two hypotheses or iterations.",
+                "Compare hypotheses, weight vectors or iterations.",
                 ".inspect.store_options:NbestDiffCommand",
             ),
             "grep": Command(
@@ -205,6 +205,11 @@ COMMANDS: Table = {
                 ".inspect.weights:diff",
                 "Compare two weight vectors.",
                 ".inspect.weight_options:WeightsDiffCommand",
+            ),
+            "why": Command(
+                ".inspect.nbest_show:why",
+                "Show why a hypothesis wins over another one.",
+                ".inspect.weight_options:WeightsWhyCommand",
             ),
             "average": Command(
                 ".inspect.weights_make:average",

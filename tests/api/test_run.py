@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import mosesplug
+from mosesplug.cli.main import main
 from mosesplug.metrics import metric
 from mosesplug.results.views.run import open_run as open_stored_run
 from mosesplug.store import NBestStore
@@ -59,7 +60,9 @@ def test_iterations(work: Path) -> None:
     assert run.signature.startswith("BLEU|nrefs:1|")
     assert "2 iterations, BLEU" in repr(run)
     assert "not finished" in repr(run)
-    assert "<table>" in run._repr_html_()
+    shown = run._repr_html_()
+    assert shown.count("<table>") == 2
+    assert "The newest weights" in shown
 
 
 def test_scores_are_those_of_the_report(work: Path) -> None:
@@ -282,6 +285,38 @@ def test_several_views_at_once(work: Path) -> None:
     one, other = mosesplug.open_run(work), mosesplug.open_run(work)
     for row in one.hypotheses():
         assert row["text"] in other.nbest(sentence=row["sentence"]).texts
+
+
+def test_explanations_are_those_of_the_commands(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, refs = mosesplug.open_run(work), work.parent / "reference"
+    refs.write_bytes(b"\n".join(REFERENCE) + b"\n")
+    with pytest.raises(SystemExit):
+        main(["weights", "why", str(work), "1", "1", "fear", "--refs", str(refs)])
+    why = run.explain(1, 1, "fear", references=refs)
+    assert capsys.readouterr().out == f"{why!r}\n"
+    assert why.hypotheses["rank"].tolist() == [1, 2]
+    assert why.table["feature"].tolist() == ["TM0_0", "LM0_0"]
+    assert why.features["low"].tolist() == [-np.inf, 0.375]
+    assert "<table>" in why._repr_html_()
+    sides = ["--weights", f"{work}:1", "--weights", "LM0= 1 TM0= 0"]
+    with pytest.raises(SystemExit):
+        main(["nbest", "diff", str(work), *sides, "--top", "1"])
+    effect = run.compare_weights(f"{work}:1", "LM0= 1 TM0= 0", top=1)
+    assert capsys.readouterr().out == f"{effect!r}\n"
+    assert effect.score_a >= effect.score_b
+    assert len(effect.table) == 3
+    # None is the result, whatever its norm.
+    same = run.compare_weights({"LM0": 1, "TM0": 3})
+    assert not same.sentences["changed"].any()
+    assert same.features["swing"].tolist() == [0.0, 0.0]
+    with pytest.raises(mosesplug.UsageError, match="no hypothesis 'best'"):
+        run.explain(0, "best")
+    with pytest.raises(mosesplug.UsageError, match="there are no weights nowhere"):
+        run.compare_weights("nowhere")
+    with pytest.raises(mosesplug.UsageError, match="top"):
+        run.compare_weights([1, 1], top=-1)
 
 
 def test_importance_of_features(work: Path) -> None:

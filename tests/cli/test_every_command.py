@@ -68,6 +68,7 @@ CALLS = {
     "nbest drop": "nbest drop store 2",
     "weights show": "weights show weights",
     "weights diff": "weights diff weights other-weights",
+    "weights why": "weights why store 0 --refs refs --source source",
     "weights average": "weights average weights other-weights --to tsv",
     "weights interpolate": "weights interpolate weights other-weights --at 0.5 --to tsv",
     "weights normalize": "weights normalize weights --to tsv",

@@ -10,8 +10,10 @@ from mosesplug.cli.inspect.list_options import list_settings
 from mosesplug.cli.shared.completion import complete_metrics, offer
 from mosesplug.cli.shared.parameters import (
     THREADS,
+    Hypothesis,
     IterationOption,
     Json,
+    OtherHypothesis,
     Quiet,
     References,
     SentenceId,
@@ -123,18 +125,18 @@ class NbestShowCommand:
 
 @dataclass(frozen=True)
 class NbestDiffCommand:
-    """Compare two hypotheses of a sentence, or two iterations, feature by feature.
+    """Compare two hypotheses of a sentence, two weight vectors, or two iterations.
 
-    Features are sorted by their contribution to A's model score minus B's.
+    mosesplug weights why explains the tables of two hypotheses.
 
     The 1-best of an iteration (--iterations 3 4) is the decoder's own translation, the first of its
-    list. Printed are the weights, the sentences whose 1-best changed, the change of the metric, the
-    overlap of the lists, and for each feature the sum of weight times difference of values over the
-    changed sentences: the lead of the new 1-best over the old, at the weights of both iterations.
+    list. Two weight vectors (--weights A --weights B) choose from the same lists. For each feature,
+    the lead is the sum of weight times difference of values over the sentences whose 1-best
+    changed, at the weights of A and B. Its swing is what the changed weight adds to the lead; the
+    last columns count the sentences in which it has the largest swing.
 
-    Example: mosesplug nbest diff tuning 7 1-best oracle --refs dev.en
-
-    Example: mosesplug nbest diff tuning --iterations 3 4 --refs dev.en
+    Example: mosesplug nbest diff tuning 7 1-best oracle; mosesplug nbest diff tuning --weights
+    tuning:1 --weights tuning; mosesplug nbest diff tuning --iterations 3 4 --refs dev.en
     """
 
     store: Store
@@ -142,21 +144,26 @@ class NbestDiffCommand:
         str | None,
         Opt("A sentence id, or its number from 0.", is_positional=True, metavar="SENTENCE"),
     ] = None
-    first: Annotated[
-        str | None,
-        Opt("A rank, or 1-best, oracle, hope, fear [1-best].", is_positional=True, metavar="A"),
-    ] = None
-    second: Annotated[str | None, Opt("Another [oracle].", is_positional=True, metavar="B")] = None
+    first: Hypothesis = None
+    second: OtherHypothesis = None
     iterations: Annotated[
         tuple[int, int] | None, Opt("Compare two iterations instead.", metavar="A B")
     ] = None
     iteration: IterationOption = "all"
-    weights: StoreWeights = None
+    weights: Annotated[
+        list[str] | None,
+        Opt(
+            "Weights of the model score [the run's result]; twice: compare both.",
+            metavar="FILE|RUN",
+            exists="weights",
+        ),
+    ] = None
     source: Source = None
     refs: References = None
     ids: SentenceIdsOfLines = None
     top: Annotated[
-        int, Opt("With --iterations, number of changed sentences to show.", minimum=0)
+        int,
+        Opt("Of two iterations or weight vectors, changed sentences to show.", minimum=0),
     ] = 5
     json: Json = False
 

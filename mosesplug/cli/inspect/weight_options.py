@@ -7,7 +7,19 @@ from pathlib import Path
 from typing import Annotated
 
 from mosesplug.cli.shared.completion import complete_weight_formats
-from mosesplug.cli.shared.parameters import Json, Output
+from mosesplug.cli.shared.parameters import (
+    Hypothesis,
+    IterationOption,
+    Json,
+    OtherHypothesis,
+    Output,
+    References,
+    SentenceId,
+    SentenceIdsOfLines,
+    Source,
+    Store,
+    StoreWeights,
+)
 from mosesplug.options import Opt
 
 _WEIGHTS = "A file, DENSE+SPARSE, a working directory, or DIRECTORY:N for iteration N."
@@ -88,6 +100,29 @@ class WeightsDiffCommand:
         False
     )
     top: Annotated[int, Opt("Number of features; 0 for all.", minimum=0, metavar="N")] = 50
+    json: Json = False
+
+
+@dataclass(frozen=True)
+class WeightsWhyCommand:
+    """Show which features make a hypothesis win over another one of the same sentence.
+
+    Features are sorted by their contribution to A's model score minus B's. Both tie if one weight
+    alone becomes that of the column "tie at"; B is the 1-best of all hypotheses in the interval of
+    the last column. Weights have an L1 norm of 1.
+
+    Example: mosesplug weights why tuning 7 --refs dev.en
+    """
+
+    store: Store
+    sentence: SentenceId
+    first: Hypothesis = None
+    second: OtherHypothesis = None
+    iteration: IterationOption = "all"
+    weights: StoreWeights = None
+    source: Source = None
+    refs: References = None
+    ids: SentenceIdsOfLines = None
     json: Json = False
 
 

@@ -26,6 +26,11 @@ Lists = Annotated[
 SentenceId = Annotated[
     str, Opt("A sentence id, or its number from 0.", is_positional=True, metavar="SENTENCE")
 ]
+Hypothesis = Annotated[
+    str | None,
+    Opt("A rank, or 1-best, oracle, hope, fear [1-best].", is_positional=True, metavar="A"),
+]
+OtherHypothesis = Annotated[str | None, Opt("Another [oracle].", is_positional=True, metavar="B")]
 Source = Annotated[Path | None, Opt("The source sentences.", name="source")]
 References = Annotated[
     Path | None,

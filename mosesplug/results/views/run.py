@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,6 +125,12 @@ class StoredRun:
             DataError: there is no such iteration.
         """
         return read_start(self.record(iteration)).weights
+
+    @overload
+    def arrange_weights(self, file: WeightFile) -> Weights: ...
+
+    @overload
+    def arrange_weights(self, file: WeightFile | None) -> Weights | None: ...
 
     def arrange_weights(self, file: WeightFile | None) -> Weights | None:
         """Return weights of the run's features; None without a file.

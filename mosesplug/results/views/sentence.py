@@ -70,6 +70,7 @@ class SentenceHypotheses:
         id: the id of the lists if it is a text; None if ids are numbers.
         source: the source sentence; None if unknown.
         references: the references; empty if unknown.
+        weights: the weights of the model scores; the dense ones have an L1 norm of 1.
         sentence_metric: name of the metric of the sentence scores.
         hypotheses: all hypotheses, or those to show.
         of: number of all hypotheses.
@@ -83,6 +84,7 @@ class SentenceHypotheses:
     source: str | None
     references: tuple[str, ...]
     names: tuple[str, ...]
+    weights: Weights
     sentence_metric: str
     hypotheses: tuple[ScoredHypothesis, ...]
     of: int
@@ -150,16 +152,25 @@ class SentenceHypotheses:
 
 @dataclass(frozen=True)
 class FeatureContrast:
-    """One feature of two hypotheses.
+    """One feature of two hypotheses, A and B.
 
     Attributes:
+        a, b: its values.
+        weight: its weight; the dense weights have an L1 norm of 1.
         lead: its contribution to A's model score minus B's.
+        tie: the weight at which both hypotheses tie, if the other weights stay; None if their
+            values are equal.
+        interval: the weights at which B is the 1-best of all hypotheses, if the other weights stay;
+            None if there are none. At the ends, B ties with another hypothesis.
     """
 
     feature: Text
     a: Annotated[float, Shown("g", "A")]
     b: Annotated[float, Shown("g", "B")]
+    weight: Score
     lead: Annotated[float, Shown("+.4f", "A's lead")]
+    tie: Annotated[float | None, Shown(".4f", "tie at")]
+    interval: Annotated[tuple[float, float] | None, Shown(".4f", "B is 1-best at", missing="never")]
 
 
 @dataclass(frozen=True)
@@ -183,11 +194,16 @@ class HypothesisComparison:
         """Yield the texts, a table of both, and one of the features that differ."""
         a, b = self.a, self.b
         yield from self.whole.list_texts()
+        if a.number == b.number:
+            yield self.whole.tabulate([a], medium)
+            roles = f"{', '.join(a.roles)}: " if a.roles else ""
+            yield f"\n{roles}A and B are the same hypothesis; name another one, by its rank"
+            return
         yield self.whole.tabulate([a, b], medium)
         yield ""
         table = tabulate(FeatureContrast, (row for row in self.features if row.a != row.b))
-        scores = ("model score", f"{a.model:.4f}", f"{b.model:.4f}", f"{a.model - b.model:+.4f}")
-        yield replace(table, rows=[*table.rows, scores])
+        scores = (f"{a.model:.4f}", f"{b.model:.4f}", "", f"{a.model - b.model:+.4f}", "", "")
+        yield replace(table, rows=[*table.rows, ("model score", *scores)])
 
 
 def _tabulate_contributions(
@@ -211,14 +227,56 @@ def compare_hypotheses(
     sentence: SentenceHypotheses, a: ScoredHypothesis, b: ScoredHypothesis
 ) -> HypothesisComparison:
     """Compare two hypotheses of a sentence, feature by feature."""
-    dense = zip(sentence.names, a.values, b.values, a.contributions, b.contributions, strict=True)
-    rows = [FeatureContrast(name, x, y, added - taken) for name, x, y, added, taken in dense]
+    hypotheses, weights = sentence.hypotheses, sentence.weights
+    models = np.array([hypothesis.model for hypothesis in hypotheses])
+    numbers = [hypothesis.number for hypothesis in hypotheses]
+    place_a, place_b = numbers.index(a.number), numbers.index(b.number)
+
+    def contrast(name: str, weight: float, values: Sequence[float], lead: float) -> FeatureContrast:
+        x, y = values[place_a], values[place_b]
+        tie = weight - (a.model - b.model) / (x - y) if x != y else None
+        interval = find_interval(weight, np.array(values), models, place_b)
+        return FeatureContrast(name, x, y, weight, lead, tie, interval)
+
+    rows = [
+        contrast(name, weight, values, added - taken)
+        for name, weight, values, added, taken in zip(
+            sentence.names,
+            weights.dense,
+            zip(*(hypothesis.values for hypothesis in hypotheses), strict=True),
+            a.contributions,
+            b.contributions,
+            strict=True,
+        )
+    ]
     for name in dict.fromkeys([*a.sparse, *b.sparse]):
+        values = [hypothesis.sparse_values.get(name, 0.0) for hypothesis in hypotheses]
         lead = a.sparse.get(name, 0.0) - b.sparse.get(name, 0.0)
-        values = a.sparse_values.get(name, 0.0), b.sparse_values.get(name, 0.0)
-        rows.append(FeatureContrast(name, *values, lead))
+        rows.append(contrast(name, weights.sparse.get(name, 0.0), values, lead))
     rows.sort(key=lambda row: -abs(row.lead))
     return HypothesisComparison(sentence, sentence.number, sentence.id, a, b, tuple(rows))
+
+
+def find_interval(
+    weight: float, values: NDArray[np.float64], models: NDArray[np.float64], place: int
+) -> tuple[float, float] | None:
+    """Return the weights of a feature at which a hypothesis is the 1-best.
+
+    Args:
+        weight: the present weight.
+        values, models: the feature's values, and the model scores, of all hypotheses.
+        place: position of the hypothesis.
+
+    Returns:
+        The ends, which may be infinite; None if it is the 1-best nowhere, or only at one weight.
+    """
+    behind, faster = models - models[place], values[place] - values
+    if (behind[faster == 0.0] > 0.0).any():
+        return None
+    steps = np.divide(behind, faster, out=np.zeros_like(behind), where=faster != 0.0)
+    low = float(steps[faster > 0.0].max(initial=-np.inf))
+    high = float(steps[faster < 0.0].min(initial=np.inf))
+    return (weight + low, weight + high) if low < high else None
 
 
 def read_sentence(
@@ -287,6 +345,7 @@ def read_sentence(
         source=text.source_sentence(number),
         references=text.reference_sentences(number),
         names=run.names,
+        weights=used,
         sentence_metric=run.metric.sentence_metric,
         hypotheses=hypotheses,
         of=len(hypotheses),

@@ -28,6 +28,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "nbest show STORE 1 --iteration 2 --sort metric": ("rank", "oracle"),
     "nbest diff STORE 0": ("A's lead", "model score"),
     "nbest diff STORE --iterations 1 2 --refs DIR/reference": ("iteration 1 to 2: BLEU 0.", "all"),
+    "nbest diff STORE --weights STORE:1 --weights STORE --top 1": ("of the 1-bests: 0.", "all"),
+    "weights why STORE 1 1 2 --refs DIR/reference": ("tie at", "model score"),
     "nbest grep STORE the": ("\thypothesis\t", "the"),
     "nbest grep STORE LM --in feature": ("-\tfeature\t", "LM0_0"),
     "nbest stats STORE": ("LM0_0", "distinct hypotheses", "best BLEU"),

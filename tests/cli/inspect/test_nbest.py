@@ -80,9 +80,11 @@ def test_show_and_diff(nbest: Run, work: Path) -> None:
     assert found["hypotheses"][0]["text"] == "she sees a small dog today"
     _, out, _ = nbest("diff", work, 1)
     assert out.splitlines()[-2:] == [
-        "LM0_0             -3       -4   +0.2500",
-        "model score  -0.7500  -1.0000   +0.2500",
+        "LM0_0             -3       -4  0.2500   +0.2500  0.0000  -inf to 0.0000",
+        "model score  -0.7500  -1.0000           +0.2500",
     ]
+    same = nbest("diff", work, 1, "1-best", "fear", "--weights", f"{work}:1")[1]
+    assert same.endswith("A and B are the same hypothesis; name another one, by its rank\n")
     found = json.loads(nbest("diff", work, 1, "1-best", "2", "--json")[1])
     assert found["b"]["text"] == "she sees one dog"
     code, _, error = nbest("diff", work, 1, "best")
@@ -102,8 +104,8 @@ def test_diff_of_iterations(nbest: Run, work: Path) -> None:
     assert lines[3].startswith("3 hypotheses are in both lists of their sentence: 66.7%")
     table = [line.split() for line in lines if line.startswith(("LM0_0", "all"))]
     assert table == [
-        ["LM0_0", "0.5000", "0.2500", "-0.2500", "-4", "-2.0000", "-1.0000"],
-        ["all", "-1.5000", "-0.2500"],
+        ["LM0_0", *("0.5000", "0.2500", "-0.2500", "-4", "-2.0000", "-1.0000", "+1.0000"), *"220"],
+        ["all", "-1.5000", "-0.2500", "+1.2500", *"220"],
     ]
     assert "  reference  she sees a small dog today" in lines
     assert "lost most:" not in out
@@ -116,11 +118,29 @@ def test_diff_of_iterations(nbest: Run, work: Path) -> None:
         ((), "name a SENTENCE, or two iterations"),
         (("--iterations", 1, 1), "two different iterations"),
         (("--iterations", 1, 2, "--iteration", 1), "leave SENTENCE"),
+        (("--iterations", 1, 2, "--weights", work), "leave SENTENCE"),
+        (("--weights", work), "name a SENTENCE, or two iterations"),
+        ((*["--weights", work] * 3,), "give --weights twice"),
+        ((1, "oracle", *["--weights", work] * 2), "give --weights twice"),
     ):
         code, out, error = nbest("diff", work, *words)
         assert (code, out) == (2, "")
         assert message in error
     assert nbest("diff", work, "--iterations", 1, 3)[0] == 1
+
+
+def test_diff_of_weights(nbest: Run, work: Path) -> None:
+    sides = ("--weights", "LM0= 1 TM0= 0", "--weights", work)
+    code, out, _ = nbest("diff", work, *sides, "--refs", work.parent / "reference")
+    lines = out.splitlines()
+    assert code == 0
+    assert lines[:2] == ["A: LM0= 1 TM0= 0", f"B: {work}"]
+    assert re.fullmatch(r"BLEU of the 1-bests: 0\.\d+ to 0\.\d+ \(\+0\.\d+\)", lines[2])
+    assert lines[3].startswith("3 sentences: the 1-best of 1 has other words")
+    assert "  swing      LM0_0 +1.5000, TM0_0 +0.7500" in lines
+    document = json.loads(nbest("diff", work, 1, *sides, "--json")[1])
+    assert [change["causes"][0]["feature"] for change in document["sentences"]] == ["LM0_0"]
+    assert document["features"][0]["swing"] == 1.5
 
 
 def test_grep(nbest: Run, work: Path) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mosesplug.errors import DataError, StoreError, UsageError
 from mosesplug.metrics import metric
-from mosesplug.results.views.iterations import (
+from mosesplug.results.views.first_bests import (
     FeatureChange,
     IterationDifference,
+    compare_first_bests,
     compare_iterations,
 )
 from mosesplug.results.views.run import open_run
@@ -19,7 +21,7 @@ from mosesplug.results.views.texts import ParallelText
 from mosesplug.store import NBestStore
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import IterationStart
-from tests.results.runs import GROUPS, REFERENCE, make_run
+from tests.results.runs import GROUPS, LISTS, REFERENCE, make_run
 from tests.store.toys import Hypothesis, make_list
 
 
@@ -31,12 +33,15 @@ def compared(path: Path, a: int, b: int) -> IterationDifference:
 def test_by_hand(tmp_path: Path) -> None:
     found = compared(make_run(tmp_path / "work"), 1, 2)
     assert found.features == (
-        FeatureChange("LM0_0", 0.5, 0.25, -4.0, -2.0, -1.0),
+        FeatureChange("LM0_0", 0.5, 0.25, -4.0, -2.0, -1.0, sentences=2, better=2, worse=0),
         FeatureChange("TM0_0", 0.5, 0.75, 1.0, 0.5, 0.75),
     )
+    assert [row.swing for row in found.features] == [1.0, 0.25]
     red, dog, home = found.sentences
     assert (red.changed, dog.changed, home.changed) == (True, True, False)
     assert [home.same_hypothesis, dog.same_hypothesis] == [True, False]
+    assert [(row.feature, row.swing) for row in dog.causes] == [("LM0_0", 0.75), ("TM0_0", 0.25)]
+    assert home.causes == ()
     assert (dog.text_a, dog.text_b) == ("she sees one dog", "she sees a small dog today")
     assert [red.metric_b, dog.metric_b, home.gain] == [1.0, 1.0, 0.0]
     assert red.gain > 0.0 < dog.gain
@@ -97,9 +102,11 @@ def test_sparse_features_and_repeated_hypotheses(tmp_path: Path) -> None:
     assert found.features == (
         FeatureChange("LM0_0", 0.5, 0.5, 1.0, 0.5, 0.5),
         FeatureChange("TM0_0", 0.5, 0.5, 0.0, 0.0, 0.0),
-        FeatureChange("s_a", 1.0, 0.0, -1.0, -1.0, 0.0),
+        FeatureChange("s_a", 1.0, 0.0, -1.0, -1.0, 0.0, sentences=1, better=0, worse=1),
         FeatureChange("s_c", 0.0, 0.25, 4.0, 0.0, 1.0),
     )
+    # Of equal swings, that of the first feature counts.
+    assert [(row.feature, row.swing) for row in dog.causes] == [("s_a", 1.0), ("s_c", 1.0)]
     assert sum(each.lead_b for each in found.features) == dog.lead_b
 
 
@@ -120,3 +127,60 @@ def test_invalid_comparisons_are_rejected(tmp_path: Path) -> None:
         pytest.raises(DataError, match="the source has 1 lines"),
     ):
         ParallelText(source=(b"x",)).check_length(run.n_sentences)
+
+
+def test_two_weight_vectors_by_hand(tmp_path: Path) -> None:
+    """At B only the first feature counts, so other hypotheses of the merged lists win."""
+    weights = [("tuned", Weights((0.5, 1.5))), ("LM only", Weights((2.0, 0.0)))]
+    with open_run(make_run(tmp_path / "work")) as run:
+        effect = compare_first_bests(run, weights)
+        one = compare_first_bests(run, weights, sentence=1)
+        with pytest.raises(DataError, match="no sentence 3"):
+            compare_first_bests(run, weights, sentence=3)
+        with pytest.raises(StoreError, match="iteration 3 is not in"):
+            compare_first_bests(run, weights, iteration=3)
+        # The list of iteration 2 has one hypothesis of this sentence.
+        (listed,) = compare_first_bests(run, weights, sentence=1, iteration=2).sentences
+        # The scores are those of the chosen hypotheses together.
+        rows = run.store.tuning_set()
+        for score, (_, vector) in zip((effect.score_a, effect.score_b), weights, strict=True):
+            first = rows.first_best(np.array(vector.dense))
+            assert score == run.metric.score(rows.stats[first].sum(axis=0))
+    red, dog, home = effect.sentences
+    # "the house is red old" wins at both: -1 against -2, and the second feature is equal.
+    assert (red.changed, red.same_hypothesis, red.gain, red.causes) == (False, True, 0.0, ())
+    assert (home.changed, home.same_hypothesis) == (False, True)
+    assert (dog.text_a, dog.text_b) == ("she sees a small dog", "she sees one dog")
+    assert (dog.model_a, dog.model_b) == (-0.75, -1.0)
+    assert (dog.lead_a, dog.lead_b) == (-1.0 + 0.75, -1.0 + 3.0)
+    assert dog.gain < 0.0
+    assert [(row.feature, row.swing) for row in dog.causes] == [("LM0_0", 1.5), ("TM0_0", 0.75)]
+    assert sum(row.swing for row in effect.features) == dog.lead_b - dog.lead_a
+    assert effect.features == (
+        FeatureChange("LM0_0", 0.25, 1.0, 2.0, 0.5, 2.0, sentences=1, better=0, worse=1),
+        FeatureChange("TM0_0", 0.75, 0.0, -1.0, -0.75, 0.0),
+    )
+    assert effect.score_b < effect.score_a
+    assert (one.sentences, one.features) == ((dog,), effect.features)
+    assert listed.text_a == listed.text_b == "she sees a small dog today"
+
+
+def test_sparse_features_change_first_bests(tmp_path: Path) -> None:
+    """The second sentence has "a dog" (s_a, s_b) and, in the second list, "the dog" (s_c)."""
+    store = make_store(tmp_path / "store", [Weights((0.5, 0.5))] * 2)
+    sides = [("a", Weights((0.5, 0.5), {"s_b": 1.0})), ("b", Weights((0.5, 0.5), {"s_c": 1.0}))]
+    with open_run(store) as run:
+        effect = compare_first_bests(run, sides, sentence=1)
+    (dog,) = effect.sentences
+    assert (dog.text_a, dog.text_b) == ("a dog", "the dog")
+    assert [(row.feature, row.swing) for row in dog.causes] == [("s_c", 4.0), ("s_b", 2.0)]
+    assert dog.lead_b - dog.lead_a == 6.0
+
+
+def test_a_sentence_without_hypotheses(tmp_path: Path) -> None:
+    work = make_run(tmp_path / "work", lists=(LISTS[0][:2],))
+    sides = [("a", Weights((1.0, 0.0))), ("b", Weights((0.0, 1.0)))]
+    with open_run(work) as run:
+        assert [row.sentence for row in compare_first_bests(run, sides).sentences] == [0]
+        with pytest.raises(DataError, match="sentence 2 has no hypotheses"):
+            compare_first_bests(run, sides, sentence=2)

@@ -1,0 +1,134 @@
+"""What decides between hypotheses of a run, and between weight vectors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mosesplug.api.tables.records import Tabular, tabulate_records
+from mosesplug.api.tables.table import Table
+from mosesplug.results.render.render import render
+from mosesplug.results.views import first_bests
+from mosesplug.results.views.sentence import (
+    FeatureContrast,
+    HypothesisComparison,
+    ScoredHypothesis,
+)
+
+_HYPOTHESIS = "rank text model_score=model sentence_score=metric"
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation(Tabular):
+    """Which features make hypothesis A win over hypothesis B of the same sentence.
+
+    ``Run.explain`` returns it. It prints as ``mosesplug weights why`` does.
+
+    Attributes:
+        comparison: the record of all facts.
+
+    Example:
+        >>> import mosesplug
+        >>> run = mosesplug.open_run("mert-work")
+        >>> why = run.explain(1)
+        >>> [row["text"] for row in why.hypotheses]
+        ['she sees a small dog', 'she sees a small dog today']
+        >>> [(row["feature"], row["lead"]) for row in why.features]
+        [('LM0_0', 0.25), ('TM0_0', 0.0)]
+    """
+
+    comparison: HypothesisComparison
+
+    @property
+    def hypotheses(self) -> Table:
+        """A and B: rank by model score, text, model_score, sentence_score."""
+        pair = (self.comparison.a, self.comparison.b)
+        return tabulate_records(ScoredHypothesis, pair, _HYPOTHESIS)
+
+    @property
+    def features(self) -> Table:
+        """The features, the most decisive first.
+
+        Columns: feature; a, b, its values; weight, over the L1 norm of the dense ones; lead, its
+        contribution to A's model score minus B's; tie, the weight at which both tie if the other
+        weights stay, NaN if the values are equal; low, high, the interval of weights at which B is
+        the 1-best of all hypotheses, NaN if there is none.
+        """
+        return tabulate_records(FeatureContrast, self.comparison.features)
+
+    @property
+    def table(self) -> Table:
+        """The same as ``features``."""
+        return self.features
+
+    def __repr__(self) -> str:
+        return render(self.comparison).rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        return render(self.comparison, "html")
+
+
+@dataclass(frozen=True, repr=False)
+class WeightEffect(Tabular):
+    """How weights B choose other hypotheses than weights A, feature by feature.
+
+    ``Run.compare_weights`` returns it. It prints as ``mosesplug nbest diff`` does.
+
+    Attributes:
+        difference: the record of all facts.
+
+    Example:
+        >>> import mosesplug
+        >>> run = mosesplug.open_run("mert-work")
+        >>> effect = run.compare_weights({"LM0": 1, "TM0": 0}, run.weights())
+        >>> effect.score_a < effect.score_b
+        True
+        >>> [row["text_b"] for row in effect.sentences if row["changed"]]
+        ['she sees a small dog']
+        >>> [(row["feature"], row["swing"]) for row in effect.features]
+        [('LM0_0', 1.5), ('TM0_0', 0.75)]
+    """
+
+    difference: first_bests.WeightEffect
+
+    @property
+    def score_a(self) -> float:
+        """Corpus score of the hypotheses that A chooses."""
+        return self.difference.score_a
+
+    @property
+    def score_b(self) -> float:
+        """Corpus score of the hypotheses that B chooses."""
+        return self.difference.score_b
+
+    @property
+    def features(self) -> Table:
+        """The features: dense ones, then sparse ones whose weight changed or that decided.
+
+        Columns: feature; weight_a, weight_b, over the L1 norm of the dense ones; values, the
+        difference of its values in B's and A's hypotheses, summed over the changed sentences;
+        lead_a, lead_b, this sum times the weights; swing, lead_b - lead_a; sentences, in how many
+        it has the largest swing; better, worse, how many of these have a higher and a lower score.
+        """
+        columns = "feature weight_a weight_b values lead_a lead_b swing sentences better worse"
+        return tabulate_records(first_bests.FeatureChange, self.difference.features, columns)
+
+    @property
+    def sentences(self) -> Table:
+        """The sentences that have hypotheses.
+
+        Columns: sentence; changed, 1 if the words differ; same_hypothesis, 1 if the features are
+        equal, too; metric_a, metric_b, sentence scores; model_a, model_b, model scores at the own
+        weights; lead_a, lead_b, of B's hypothesis over A's at both weights; text_a, text_b.
+        """
+        return tabulate_records(first_bests.SentenceChange, self.difference.sentences)
+
+    @property
+    def table(self) -> Table:
+        """The same as ``sentences``."""
+        return self.sentences
+
+    def __repr__(self) -> str:
+        return render(self.difference).rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        return render(self.difference, "html")
