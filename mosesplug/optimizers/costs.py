@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +28,27 @@ from mosesplug.errors import UsageError
 from mosesplug.metrics.few_sentences import FewSentences
 from mosesplug.metrics.protocol import Metric, Smoothing
 from mosesplug.optimizers.oracles import corpus_oracles
+from mosesplug.options import Opt
 from mosesplug.tuning_set import Batch
 
-__all__ = ["CostKind", "CostUnit", "Costs", "Remembered", "first_of_largest"]
+__all__ = ["CostKind", "CostUnit", "Costs", "Remembered", "UnitOfCosts", "first_of_largest"]
 
 CostKind = Literal["corpus", "lin-och", "moses", "nakov", "pseudo-corpus", "background"]
 Remembered = Literal["one-best", "hope", "oracle"]
 CostUnit = Literal["sentence", "source", "reference"]
+
+UnitOfCosts = Annotated[
+    CostUnit,
+    Opt(
+        "unit of costs: sentences, words of the source, or of the reference",
+        details="With source or reference, costs are multiplied by the number of words, so other "
+        "settings of losses and bounds suit them. source needs the source sentences (tune --input, "
+        "optimize --source or --from), reference the metric BLEU.",
+        source="source: Chiang et al. 2008, and kbest_cut_mira of cdec; reference: Cherry & Foster "
+        "2012, as kbmira",
+    ),
+]
+"""The option ``cost_unit`` of learners of costs."""
 
 NEEDS_SOURCE = (
     "cost_unit=source needs the source sentences, a line of text for each. Give them (optimize "

@@ -27,6 +27,7 @@ LEARNERS = {
     "rank-mira": COSTS_AS_MARGINS,
     "sgd": {"loss": "expected-error"},
 }
+BATCH_LEARNERS = ("margin", "cutting-plane", "rampion", "mse")
 
 
 def test_tags_of_markup_are_no_words() -> None:
@@ -47,6 +48,38 @@ def test_every_learner_of_costs_uses_the_lengths(name: str) -> None:
 
     assert learn("source", 1) == learn("sentence", 9)
     assert learn("source", 9) != learn("source", 1)
+
+
+@pytest.mark.parametrize("cost", ["lin-och", "corpus", "pseudo-corpus"])
+@pytest.mark.parametrize("name", BATCH_LEARNERS)
+def test_batch_learners_use_the_lengths(name: str, cost: str) -> None:
+    problem, _ = planted_bleu(5, n_sentences=8)
+    row, start = algorithm(name), np.full(len(problem.tuning_set.space), 0.1)
+
+    def learn(unit: str, words: list[int]) -> list[float]:
+        own = replace(problem, source_lengths=np.array(words, dtype=np.int64))
+        options = row.options(cost=cost, cost_unit=unit)
+        return row.optimize(own, start, np.random.default_rng(1), options).weights.tolist()
+
+    sentences = learn("sentence", [9] * 8)
+    assert learn("source", [1] * 8) == sentences
+    assert learn("source", [1, 9] * 4) != sentences
+    assert learn("reference", [9] * 8) != sentences
+    with pytest.raises(UsageError, match=f"{name}: cost_unit=source needs the source sentences"):
+        row.bind(row.options(cost_unit="source")).require_source(is_known=False)
+
+
+def test_gains_by_hand() -> None:
+    """BLEU+1 times the words of the source; an empty source counts as one word."""
+    problem, _ = planted_bleu(5, n_sentences=3)
+    words = np.array([2, 0, 5])
+    own = replace(problem, source_lengths=words)
+    start, rng = np.full(len(problem.tuning_set.space), 0.1), np.random.default_rng(1)
+    options = algorithm("rampion").options(cost_unit="source")
+    owners = np.repeat([2.0, 1.0, 5.0], np.diff(problem.tuning_set.offsets))
+    scores = problem.metric.sentence_scores(problem.tuning_set.stats.astype(float), "lin-och")
+    np.testing.assert_array_equal(options.gains(own, start, rng), owners * scores)
+    np.testing.assert_array_equal(options.sizes(own), [2.0, 1.0, 5.0])
 
 
 @pytest.fixture

@@ -17,12 +17,20 @@ pytestmark = pytest.mark.usefixtures("decoder_in_process")
 Toy = Any
 
 
-@pytest.mark.parametrize("online", [None, OnlineSettings(decoder="process")])
-def test_runs_take_lengths_from_their_input(toy: Toy, online: OnlineSettings | None) -> None:
+@pytest.mark.parametrize(
+    ("algorithm", "settings", "online"),
+    [
+        ("mira", {"epochs": 1}, None),
+        ("margin", {"rounds": 1}, None),
+        ("mira", {}, OnlineSettings(decoder="process")),
+    ],
+)
+def test_runs_take_lengths_from_their_input(
+    toy: Toy, algorithm: str, settings: dict[str, int], online: OnlineSettings | None
+) -> None:
     weights = {}
     for unit in ("sentence", "source"):
-        options = {"cost_unit": unit, "epochs": 1} if online is None else {"cost_unit": unit}
-        made = {"algorithm": "mira", "options": options}
+        made = {"algorithm": algorithm, "options": {**settings, "cost_unit": unit}}
         more = {"online": online, "maximum_iterations": 1}
         weights[unit] = tune(toy.configuration(unit, optimization=made, **more)).weights
     assert weights["source"].dense != weights["sentence"].dense

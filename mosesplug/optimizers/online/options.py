@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from mosesplug.candidates import OracleUpdates
 from mosesplug.errors import UsageError
-from mosesplug.optimizers.costs import CostKind, Costs, CostUnit, Remembered
+from mosesplug.optimizers.costs import CostKind, Costs, Remembered, UnitOfCosts
 from mosesplug.options import Opt
 
 Averaging = Literal["last", "all", "best"]
@@ -91,17 +91,7 @@ class CostOptions(OnlineOptions):
         ),
     ] = 0.999
 
-    cost_unit: Annotated[
-        CostUnit,
-        Opt(
-            "unit of costs: sentences, words of the source, or of the reference",
-            details="With source or reference, costs are multiplied by the number of words, so "
-            "other settings of losses and bounds suit them. source needs the source sentences "
-            "(tune --input, optimize --source or --from), reference the metric BLEU.",
-            source="source: Chiang et al. 2008, and kbest_cut_mira of cdec; "
-            "reference: Cherry & Foster 2012, as kbmira",
-        ),
-    ] = "sentence"
+    cost_unit: UnitOfCosts = "sentence"
 
     def costs(self) -> Costs:
         """Return the costs that these settings describe.

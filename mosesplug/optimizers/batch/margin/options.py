@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.arrays import Weights
-from mosesplug.optimizers.costs import Costs
+from mosesplug.arrays import SentenceValues, Weights
+from mosesplug.optimizers.costs import Costs, UnitOfCosts
 from mosesplug.optimizers.lists.scaled import Scaling
 from mosesplug.optimizers.problem import Problem
 from mosesplug.options import Opt
@@ -30,6 +30,7 @@ class GainOptions:
             source="Neubig & Watanabe 2016, sections 4.2 and 6.1",
         ),
     ] = "lin-och"
+    cost_unit: UnitOfCosts = "sentence"
     scaling: Annotated[
         Scaling,
         Opt(
@@ -38,6 +39,15 @@ class GainOptions:
             source="mosesplug's: features of MT differ by orders of magnitude",
         ),
     ] = "deviation"
+
+    def sizes(self, problem: Problem) -> SentenceValues:
+        """Return the size of each sentence in the unit of costs; see ``Costs.sizes``.
+
+        Raises:
+            UsageError: it is unknown.
+        """
+        costs = Costs(unit=self.cost_unit)
+        return costs.sizes(problem.tuning_set, problem.metric, problem.source_lengths)
 
     def gains(
         self, problem: Problem, initial: Weights, rng: np.random.Generator
@@ -48,12 +58,16 @@ class GainOptions:
             problem: hypotheses and metric.
             initial: the starting weights.
             rng: the random generator of the greedy search.
+
+        Raises:
+            UsageError: the sizes of sentences are unknown.
         """
+        sizes = self.sizes(problem)
         costs, tuning_set = Costs(self.cost, remember="one-best"), problem.tuning_set
         memory = costs.memory(problem.metric)
         if self.cost == "pseudo-corpus":
-            memory = costs.update_memory(tuning_set, memory, tuning_set.first_best(initial))
-        return costs.gains(tuning_set, problem.metric, memory, rng)
+            memory = costs.update_memory(tuning_set, memory, tuning_set.first_best(initial), sizes)
+        return costs.gains(tuning_set, problem.metric, memory, rng, sizes)
 
 
 @dataclass(frozen=True)

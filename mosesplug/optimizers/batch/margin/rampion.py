@@ -1,7 +1,8 @@
 """RAMPION (Gimpel & Smith 2012): structured ramp loss, by sub-gradient steps.
 
 A ramp loss compares two maxima of model score and cost that the model can reach. With ``s = w . h``
-and ``c = alpha (1 - gain)``, the three losses of a sentence are
+and ``c = alpha (1 - gain)``, times the words of the sentence if ``cost_unit`` says so, the three
+losses of a sentence are
 
     1:  max (s + c) - max s          fear against 1-best
     2:  max s - max (s - c)          1-best against hope
@@ -156,7 +157,7 @@ class Ramp:
 
     Attributes:
         lists: the hypotheses.
-        costs: ``alpha (1 - gain)``.
+        costs: ``alpha (size - gain)``, of the size of the sentence, which is 1 by default.
         raised: factor of the costs in the first maximum, 0 or 1.
         lowered: factor of the costs that are subtracted in the second maximum, 0 or 1.
         origin: float64 ``[n_columns]``, ``w0`` in the features' units.
@@ -285,7 +286,8 @@ def _ramp(
     rng: np.random.Generator,
     options: RampionOptions,
 ) -> Ramp:
-    costs = options.cost_scale * (1.0 - options.gains(problem, initial, rng))
+    sizes = np.repeat(options.sizes(problem), np.diff(problem.tuning_set.offsets))
+    costs = options.cost_scale * (sizes - options.gains(problem, initial, rng))
     return Ramp(
         lists,
         costs,

@@ -101,7 +101,7 @@ class RegressionOptions(RegularizedOptions):
         float,
         Opt(
             "smallest difference in sentence score of a pair",
-            details="0: only pairs of equal scores are dropped.",
+            details="0: only pairs of equal scores are dropped. In the unit of costs.",
             source="Hopkins & May 2011, alpha",
             only_with="examples=sampled",
             minimum=0.0,
