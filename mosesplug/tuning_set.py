@@ -6,7 +6,9 @@ A ``TuningSet`` is immutable, and its arrays may be read-only views on a memory 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,6 +110,8 @@ class TuningSet:
         lengths: int32 ``[n_hyps]``; tokens of each hypothesis.
         oracles: int64 ``[n_sentences]``; the row that learners take as the oracle or hope of each
             sentence, -1 where they choose it themselves; None: everywhere.
+        sentence_weights: float64 ``[n_sentences]``, the weight of each sentence in sums of
+            statistics and of losses, as if it stood there so many times; None: 1 each.
     """
 
     space: FeatureSpace
@@ -118,6 +122,7 @@ class TuningSet:
     stats: NDArray[np.int32] | NDArray[np.float32] | NDArray[np.float64]
     lengths: NDArray[np.int32]
     oracles: NDArray[np.int64] | None = None
+    sentence_weights: NDArray[np.float64] | None = None
 
     @property
     def n_sentences(self) -> int:
@@ -128,6 +133,53 @@ class TuningSet:
     def n_hyps(self) -> int:
         """Number of hypotheses."""
         return int(self.offsets[-1])
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the weights of non-empty sentences; without weights, their number."""
+        filled = np.diff(self.offsets) > 0
+        if self.sentence_weights is None:
+            return float(np.count_nonzero(filled))
+        return float(self.sentence_weights[filled].sum())
+
+    @property
+    def row_weights(self) -> NDArray[np.float64] | None:
+        """Weight of each row's sentence, float64 ``[n_hyps]``; None without weights."""
+        if self.sentence_weights is None:
+            return None
+        return np.repeat(self.sentence_weights, np.diff(self.offsets))
+
+    @cached_property
+    def weighted_stats(self) -> NDArray[Any]:
+        """The statistics times the weights of their sentences, to be summed.
+
+        They stay int32 if weights and statistics are integers; otherwise they are float64, because
+        differences of them are summed by the thousand.
+        """
+        weights = self.row_weights
+        if weights is None:
+            return self.stats
+        products = self.stats * weights[:, None]
+        is_integral = self.stats.dtype.kind == "i" and bool((weights % 1.0 == 0.0).all())
+        if is_integral and products.max(initial=0.0) <= np.iinfo(np.int32).max:
+            return products.astype(np.int32)
+        return products
+
+    def weigh(self, sentence_weights: NDArray[np.float64] | None) -> TuningSet:
+        """Return the lists with a weight for each sentence, ``[n_sentences]``.
+
+        Weights that are all 1 are the same as none.
+        """
+        if sentence_weights is not None and (sentence_weights == 1.0).all():
+            sentence_weights = None
+        return replace(self, sentence_weights=sentence_weights)
+
+    def drop_weightless(self) -> TuningSet:
+        """Return the lists without the sentences of weight 0."""
+        if self.sentence_weights is None or (self.sentence_weights > 0.0).all():
+            return self
+        lists = self.take_sentences(np.flatnonzero(self.sentence_weights > 0.0))
+        return lists.weigh(lists.sentence_weights)
 
     def model_scores(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``w . h`` of every hypothesis; see ``linear_scores``."""
@@ -161,6 +213,9 @@ class TuningSet:
             stats=self.stats[first:last],
             lengths=self.lengths[first:last],
             oracles=self._move_oracles(slice(start, stop), -first),
+            sentence_weights=(
+                None if self.sentence_weights is None else self.sentence_weights[start:stop]
+            ),
         )
 
     def take_sentences(self, sentences: NDArray[np.int64]) -> TuningSet:
@@ -178,6 +233,9 @@ class TuningSet:
             stats=take_rows(self.stats, rows),
             lengths=take_rows(self.lengths, rows),
             oracles=self._move_oracles(sentences, offsets[:-1] - self.offsets[sentences]),
+            sentence_weights=(
+                None if self.sentence_weights is None else self.sentence_weights[sentences]
+            ),
         )
 
     def _move_oracles(

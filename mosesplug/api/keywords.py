@@ -96,6 +96,7 @@ class LearningKeywords(ListKeywords, total=False):
     ranges: Sequence[str] | Mapping[str, tuple[float, float]]
     bounds: Sequence[str] | Mapping[str, Any]
     domains: StrPath | Sequence[str] | None
+    sentence_weights: StrPath | Iterable[float] | None
     length_exponent: float | str | None
     length_by: str | None
     runs: int | None

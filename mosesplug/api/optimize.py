@@ -178,6 +178,8 @@ def optimize(
         domains: the domain of each source sentence: a file with a label on each line, or the
             labels. Each domain then has the shared weights plus deviations of its own; see
             ``Fit.domains``.
+        sentence_weights: the weight of each source sentence: a file with a number on each line,
+            or the numbers. A sentence of weight 2 counts as two sentences.
         source: the source sentences, a file or a sequence of texts, from which
             ``options={"cost_unit": "source"}`` takes lengths.
         length_exponent: range of the exponent ``x`` of scores ``w . h / length**x``, as ``"0:2"``,

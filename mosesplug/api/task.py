@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
@@ -34,6 +34,7 @@ from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
 from mosesplug.settings.domains import make_domains
 from mosesplug.settings.learning import LearningSettings
+from mosesplug.settings.sentence_weights import make_sentence_weights
 from mosesplug.settings.source import count_source_words
 
 StrPath = str | PathLike[str]
@@ -76,6 +77,7 @@ def make_task(
     add_features: Mapping[str, Any] | None = None,
     heldout_add_features: Mapping[str, Any] | None = None,
     domains: StrPath | Sequence[str] | None = None,
+    sentence_weights: StrPath | Iterable[float] | None = None,
     source: StrPath | Sequence[str] | None = None,
     **values: Any,
 ) -> Task:
@@ -101,10 +103,14 @@ def make_task(
     )
     if isinstance(domains, str | PathLike):
         values["domains"] = domains
+    if isinstance(sentence_weights, str | PathLike):
+        values["sentence_weights"] = sentence_weights
     if isinstance(source, str | PathLike):
         values["source"] = source
     if domains is not None:
         _check_domains(heldout_lists=heldout_lists, **values)
+    if sentence_weights is not None and origin == "graphs":
+        raise UsageError("sentence_weights and graphs exclude each other: give one of them")
     if isinstance(initial, str | PathLike):
         values["initial"] = initial
     if isinstance(metric, str):
@@ -123,6 +129,9 @@ def make_task(
     held_out = _find_held_out(settings, heldout_lists, heldout_references)
     if domains is not None and not isinstance(domains, str | PathLike):
         held_out = replace(held_out, domains=make_domains(domains))
+    if sentence_weights is not None and not isinstance(sentence_weights, str | PathLike):
+        weights = make_sentence_weights(sentence_weights)
+        held_out = replace(held_out, sentence_weights=weights)
     if source is not None and not isinstance(source, str | PathLike):
         lines = [str(text).encode() for text in source]
         held_out = replace(held_out, source=count_source_words(lines))
@@ -143,7 +152,10 @@ def make_task(
         measure = None if isinstance(metric, str) else metric
         data = score_lists(block, order, scores, statistics, measure, start, settings.threads)
         data_of_call = GivenData(
-            learning_data=data, domains=held_out.domains, source=held_out.source
+            learning_data=data,
+            domains=held_out.domains,
+            sentence_weights=held_out.sentence_weights,
+            source=held_out.source,
         )
         return Task(settings, data_of_call, columns, config)
 

@@ -109,14 +109,14 @@ def cross_validate(
         rng = np.random.default_rng([seed, _FOLDS, number])
         others = data.take_sentences(np.setdiff1d(data.sentences, own))
         solution = learn(others, rng, no_progress)
-        left_out = data.rescore(data.take_sentences(own), solution.length_exponent)
+        left_out = data.rescore(data.hold_out(own), solution.length_exponent)
         statistics = left_out.candidates.first_best(solution.weights)
         # Statistics are summed, since a corpus score is no mean of scores of its parts.
         totals = statistics if totals is None else totals + statistics
         score = float(left_out.metric.score(statistics))
         folds.append(Fold(len(own), solution.score, score, np.sort(own), solution))
         progress(number, count, "folds")
-    everything = data.take_sentences(data.sentences)
+    everything = data.hold_out(data.sentences)
     return CrossValidation(
         tuple(folds),
         corpus_score(data.rescore(everything, data.start_exponent), data.start.weights),

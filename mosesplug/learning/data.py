@@ -38,6 +38,7 @@ from mosesplug.settings.features import (
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lengths import WORDS
 from mosesplug.settings.lists import ListSettings
+from mosesplug.settings.sentence_weights import describe_weights, read_sentence_weights
 from mosesplug.settings.source import check_source, read_source_lengths
 from mosesplug.tuning_set import SparseRows, TuningSet
 
@@ -93,7 +94,8 @@ def read_data(
         settings.length_range,
         tunes_sparse=find_algorithm(settings.algorithm).tunes_sparse,
     )
-    return _add_domains(_add_source(data, settings, given), settings, given)
+    data = _add_sentence_weights(_add_source(data, settings, given), settings, given)
+    return _add_domains(data, settings, given)
 
 
 def _check_start(settings: LearningSettings) -> None:
@@ -128,6 +130,26 @@ def _add_source(data: LearningData, settings: LearningSettings, given: GivenData
     lists = data.problem.tuning_set
     check_source(lengths, data.sentences if settings.graphs else lists.sentence_ids)
     return replace(data, problem=replace(data.problem, source_lengths=lengths))
+
+
+def _add_sentence_weights(
+    data: LearningData, settings: LearningSettings, given: GivenData
+) -> LearningData:
+    """Return the data with the weights of sentences, if these are given."""
+    sentence_weights = given.sentence_weights
+    if sentence_weights is None and settings.sentence_weights is not None:
+        sentence_weights = read_sentence_weights(settings.sentence_weights)
+    if sentence_weights is None:
+        return data
+    lists = data.problem.tuning_set
+    weights = sentence_weights.take(lists.sentence_ids)
+    own = weights[data.sentences]
+    return replace(
+        data,
+        problem=replace(data.problem, tuning_set=lists.weigh(weights)),
+        sentences=data.sentences[own > 0.0],
+        description=f"{data.description}, {describe_weights(own)}",
+    )
 
 
 def _add_domains(data: LearningData, settings: LearningSettings, given: GivenData) -> LearningData:

@@ -24,6 +24,7 @@ from mosesplug.optimizers.selection import FeatureSelection
 from mosesplug.settings.domains import Domains
 from mosesplug.settings.intervals import Bound, StartRange
 from mosesplug.settings.lengths import LengthRange
+from mosesplug.settings.sentence_weights import SentenceWeights
 from mosesplug.tuning.weights import arrange_ranges
 from mosesplug.tuning_set import TuningSet
 
@@ -38,7 +39,8 @@ class LearningData:
         problem: all sentences; every dense feature is active unless features were selected.
         description: the size of the data, for people.
         signature: the metric with its settings and the number of references.
-        sentences: int64, positions of the sentences that have hypotheses, ascending.
+        sentences: int64, positions of the sentences that have hypotheses and a weight above 0,
+            ascending.
         restrict: returns a problem that has only the sentences at some positions.
         notes: what a user should know about the data.
         lengths: how model scores depend on the length; None: they do not.
@@ -75,6 +77,11 @@ class LearningData:
     def take_sentences(self, positions: NDArray[np.int64]) -> Problem:
         """Return the problem of the sentences at some positions."""
         return self.restrict(self.problem, positions)
+
+    def hold_out(self, positions: NDArray[np.int64]) -> Problem:
+        """Return the problem of sentences to score, which count alike."""
+        problem = self.take_sentences(positions)
+        return replace(problem, tuning_set=problem.tuning_set.weigh(None))
 
     def note_missing(self, n_sentences: int, what: str, source: str) -> LearningData:
         """Return the data with a note if some of all sentences cannot be learned from."""
@@ -147,6 +154,7 @@ class GivenData:
         heldout_lists, heldout_references, has_bare_heldout: held-out lists, the lines of their
             references, and as ``has_bare_references``.
         domains: the domain of each source sentence.
+        sentence_weights: the weight of each source sentence.
         source: int64, words of each source sentence.
     """
 
@@ -164,6 +172,7 @@ class GivenData:
     heldout_references: Sequence[Sequence[bytes]] | None = None
     has_bare_heldout: bool = False
     domains: Domains | None = None
+    sentence_weights: SentenceWeights | None = None
     source: NDArray[np.int64] | None = None
 
 

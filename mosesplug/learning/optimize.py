@@ -134,6 +134,8 @@ def bind_optimizer(settings: LearningSettings) -> Optimizer:
     optimizer = algorithm.bind(make_options(algorithm, settings.options))
     if settings.bounds:
         optimizer.algorithm.require_bounds()
+    if settings.sentence_weights is not None:
+        optimizer.require_sentence_weights()
     if not settings.graphs:
         optimizer.require_lists()
     return optimizer
@@ -287,7 +289,7 @@ def learn_weights(
     kept, away = data.sentences, data.sentences[:0]
     if held_out_share:
         kept, away = split_sentences(data.sentences, held_out_share, seed)
-        problem, held_out = data.take_sentences(kept), data.take_sentences(away)
+        problem, held_out = data.take_sentences(kept), data.hold_out(away)
         n_held_out = len(away)
     elif held_out is not None:
         n_held_out = int(np.count_nonzero(np.diff(held_out.tuning_set.offsets)))

@@ -82,7 +82,8 @@ class Costs:
     def memory(self, metric: Metric) -> dict[str, NDArray[np.float64]]:
         """Return a learner's initial memory by kind; empty for most kinds.
 
-        Rows are statistics, and the size of their text. A background starts as one sentence, of one
+        Rows are statistics, and the size of their text, both times the weight of the sentence. A
+        background starts as one sentence, of one
         word, with one of each statistic, as in Moses' ``kbmira``: with an empty one, BLEU could not
         separate good hypotheses from bad ones.
         """
@@ -189,6 +190,8 @@ class Costs:
         stats = batch.stats[rows].astype(np.float64)
         filled = np.diff(batch.offsets) > 0
         counted = np.column_stack([stats, np.ones(len(rows)) if sizes is None else sizes[filled]])
+        if batch.sentence_weights is not None:
+            counted *= batch.sentence_weights[filled][:, None]
         old = memory[self.kind]
         if self.kind == "background":
             for row in counted:
@@ -211,19 +214,22 @@ def _corpus(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """Return statistics of a corpus with the batch, of each sentence, and its size.
 
-    Sentences that are not remembered take part with the batch's own greedy oracles.
+    Sentences that are not remembered take part with the batch's own greedy oracles. The corpus and
+    its size count sentences by their weights, and the statistics of each sentence are those of one.
     """
     own = np.zeros((batch.n_sentences, metric.n_statistics))
     filled = np.diff(batch.offsets) > 0
     own[filled] = batch.stats[corpus_oracles(batch, FewSentences(metric), rng).first]
+    counts = batch.sentence_weights
+    counts = np.ones(batch.n_sentences) if counts is None else counts
     if remembered is None:
-        return own.sum(axis=0), own, float(sizes[filled].sum())
+        return (counts[:, None] * own).sum(axis=0), own, float((counts * sizes)[filled].sum())
     inside = np.flatnonzero(batch.sentence_ids < len(remembered))
     known = inside[remembered[batch.sentence_ids[inside], -1] > 0.0]
-    own[known] = remembered[batch.sentence_ids[known], :-1]
+    own[known] = remembered[batch.sentence_ids[known], :-1] / counts[known][:, None]
     new = np.setdiff1d(np.flatnonzero(filled), known)
-    totals = remembered[:, :-1].sum(axis=0) + own[new].sum(axis=0)
-    return totals, own, float(remembered[:, -1].sum() + sizes[new].sum())
+    totals = remembered[:, :-1].sum(axis=0) + (counts[:, None] * own)[new].sum(axis=0)
+    return totals, own, float(remembered[:, -1].sum() + (counts * sizes)[new].sum())
 
 
 def first_of_largest(offsets: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -53,7 +53,7 @@ class Lists(Candidates):
     def first_best(self, weights: Weights) -> Statistics:
         """Return the summed statistics of the 1-best hypotheses."""
         rows = self.tuning_set.first_best(weights)
-        return np.asarray(self.tuning_set.stats[rows].sum(axis=0, dtype=np.float64))
+        return np.asarray(self.tuning_set.weighted_stats[rows].sum(axis=0, dtype=np.float64))
 
     def lines(self, active: FeatureMask, weights: Weights) -> SearchSpace:
         """Arrange the features for line search."""
@@ -109,7 +109,7 @@ class Lists(Candidates):
     def expected_error(self, gains: Scores | LinearBleu, temperature: float) -> Objective:
         """Return the mean expected error of a sentence minus entropy."""
         if isinstance(gains, LinearBleu):
-            gains = self.n_sentences * gains.gains(self.tuning_set.stats)
+            gains = self.tuning_set.total_weight * gains.gains(self.tuning_set.stats)
         return objectives.risk(self.shards, -gains, temperature)
 
     def expected_bleu(self, temperature: float) -> Objective:

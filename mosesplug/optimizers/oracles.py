@@ -69,7 +69,7 @@ def corpus_oracles(
     The search starts from a random choice and visits sentences in random order. Each takes the
     hypothesis with the highest corpus score, given the choices for the others, until a whole pass
     changes nothing. Then no change of one sentence improves the score. In a tie the earlier choice
-    stays.
+    stays. Statistics count by the weights of sentences.
 
     Args:
         tuning_set: the lists of a batch or of the whole set.
@@ -81,7 +81,7 @@ def corpus_oracles(
         Every hypothesis that scores as the chosen one does, given the choices for the other
         sentences.
     """
-    offsets, stats = tuning_set.offsets, tuning_set.stats.astype(np.float64)
+    offsets, stats = tuning_set.offsets, tuning_set.weighted_stats.astype(np.float64)
     filled = np.flatnonzero(np.diff(offsets) > 0)
     chosen = offsets[filled] + rng.integers(0, np.diff(offsets)[filled])
     totals = stats[chosen].sum(axis=0)

@@ -67,6 +67,8 @@ class Algorithm:
             another order gives other weights. (Where False, only rounding differs.)
         keeps_bounds: whether its result is the best that it finds inside the problem's bounds;
             otherwise it refuses bounds.
+        weighs_sentences: whether it multiplies the loss of a sentence, or its statistics, by the
+            weight of the sentence; otherwise it refuses weights of sentences.
         window: how many earlier iterations a run learns from besides the newest, unless a setting
             says it; -1: all.
         tune_options: settings that ``mosesplug tune`` gives it, unless they are given.
@@ -86,6 +88,7 @@ class Algorithm:
     tunes_sparse: bool = True
     order_matters: bool = False
     keeps_bounds: bool = False
+    weighs_sentences: bool = False
     window: int = -1
     tune_options: Mapping[str, object] = field(default_factory=dict)
     tune_options_with: str | None = None
@@ -101,7 +104,7 @@ class Algorithm:
             options: Any,
             progress: Progress = no_progress,
         ) -> Solution:
-            return own(*_prepare(self, problem, initial), rng, options, progress)
+            return own(*_prepare(self, problem, initial, options), rng, options, progress)
 
         object.__setattr__(self, "optimize", optimize)
 
@@ -149,12 +152,12 @@ class Algorithm:
 
 
 def _prepare(
-    algorithm: Algorithm, problem: Problem, initial: NDArray[np.float64]
+    algorithm: Algorithm, problem: Problem, initial: NDArray[np.float64], options: object
 ) -> tuple[Problem, NDArray[np.float64]]:
     """Return the problem and the weights that an algorithm starts from.
 
     Raises:
-        UsageError: it cannot tune the metric, or keep the bounds of the problem.
+        UsageError: it cannot tune the metric, keep the bounds of the problem, or weight sentences.
         OptimizerError: see ``check_weights``.
     """
     if algorithm.needs_bleu and not problem.metric.has_bleu_statistics:
@@ -164,6 +167,10 @@ def _prepare(
         )
     if problem.bounds is not None:
         algorithm.require_bounds()
+    if problem.tuning_set.sentence_weights is not None:
+        algorithm.bind(options).require_sentence_weights()
+        if problem.source is None:
+            problem = replace(problem, tuning_set=problem.tuning_set.drop_weightless())
     if algorithm.tunes_sparse:
         problem = activate_sparse(problem)
     return problem, check_weights(problem, initial)
@@ -242,6 +249,21 @@ class Optimizer:
             UsageError: they ask for updates towards references in search graphs.
         """
         require_local(getattr(self.options, "oracles", "local"))
+
+    def require_sentence_weights(self) -> None:
+        """Check that the algorithm honours weights of sentences, with these settings.
+
+        Raises:
+            UsageError: it does not.
+        """
+        if not self.algorithm.weighs_sentences:
+            able = ", ".join(row.name for row in algorithms().values() if row.weighs_sentences)
+            raise UsageError(f"{self.name} cannot weight sentences; choose one of {able}")
+        if getattr(self.options, "exact_dual", False):
+            raise UsageError(
+                f"{self.name} cannot weight sentences with exact_dual, in which all sentences of a"
+                " mini-batch share one slack; leave exact_dual out"
+            )
 
     @property
     def needs_source(self) -> bool:

@@ -321,6 +321,20 @@ class Configuration:
             "domain.",
         ),
     ] = None
+    sentence_weights: Annotated[
+        Path | None,
+        Opt(
+            "Weights of sentences; FILE has a number on each line",
+            "Learning",
+            exists="file",
+            what="the file of weights of sentences",
+            can_be_abbreviated=True,
+            excludes=("online", "forest"),
+            details="A line for each source sentence. A sentence of weight 2 counts as two "
+            "sentences, in the metric and in losses; one of weight 0 does not count. Printed "
+            "scores of the tuning set are weighted, too; those of held-out text are not.",
+        ),
+    ] = None
     start_from: Annotated[
         Path | None,
         Opt(

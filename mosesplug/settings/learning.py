@@ -176,6 +176,14 @@ class LearningSettings:
             "weights, OUTPUT.LABEL those of a domain.",
         ),
     ] = None
+    sentence_weights: Annotated[
+        Path | None,
+        same_as(
+            RunPlan,
+            "sentence-weights",
+            excludes=("graphs",),
+        ),
+    ] = None
     length_exponent: Annotated[
         LengthRange | None,
         Opt(
@@ -376,7 +384,8 @@ class LearningSettings:
     @property
     def input_paths(self) -> list[Path]:
         """The files and directories that are read, except references."""
-        single = [self.store, *self.init_files, self.sparse_init, self.domains, self.heldout_source]
+        single = [self.store, *self.init_files, self.sparse_init, self.domains]
+        single += [self.sentence_weights, self.heldout_source]
         if self.sharding is not None and self.sharding.directory is not None:
             single.append(Path(self.sharding.directory))
         files = [path for path in single if path is not None]

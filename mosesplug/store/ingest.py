@@ -59,6 +59,7 @@ class Ingest:
         checked_sentences: the sentences of all blocks that were checked.
         bytes_held: bytes of ``kbest`` and ``statistics``.
         has_stored: whether records were stored before the last block.
+        sentence_weights: float64, by sentence id, factors in ``totals``; None: 1 each.
         totals: summed statistics of the first hypothesis of each list.
         hypotheses: hypotheses of all lists so far.
         new_hypotheses: hypotheses that no earlier iteration had.
@@ -82,6 +83,7 @@ class Ingest:
     checked_sentences: set[int] = field(default_factory=set)
     bytes_held: int = 0
     has_stored: bool = False
+    sentence_weights: NDArray[np.float64] | None = None
     totals: NDArray[Any] = field(init=False)
     hypotheses: int = 0
     new_hypotheses: int = 0
@@ -89,7 +91,8 @@ class Ingest:
 
     def __post_init__(self) -> None:
         # Sums over all sentences need more bits than the statistics of one.
-        wide = np.int64 if self.kind.dtype == "<i4" else np.float64
+        is_integral = self.kind.dtype == "<i4" and self.sentence_weights is None
+        wide = np.int64 if is_integral else np.float64
         self.totals = np.zeros(self.kind.width, dtype=wide)
 
     def check_ahead(self, blocks: Iterable[NBestList], most_bytes: int) -> Iterator[NBestList]:
@@ -319,12 +322,17 @@ class Ingest:
         rows = homes.rows[homes.bounds[:-1]]
         here = iterations == self.iteration
         chosen = statistics[(homes.new_bounds[:-1] + rows)[here]]
+        if self.sentence_weights is not None:
+            chosen = self.sentence_weights[sentences[here], None] * chosen
         self.totals += chosen.sum(axis=0, dtype=self.totals.dtype)
         for sentence, iteration, row in zip(
             sentences[~here].tolist(), iterations[~here].tolist(), rows[~here].tolist(), strict=True
         ):
             with report_damage(iteration, sentence):
-                self.totals += reader.statistics(self.kind, iteration, sentence)[row]
+                counts = reader.statistics(self.kind, iteration, sentence)[row]
+            if self.sentence_weights is not None:
+                counts = self.sentence_weights[sentence] * counts
+            self.totals += counts
 
     def _encode(
         self, sentences: NDArray[np.int64], columns: Sequence[Column], statistics: Column

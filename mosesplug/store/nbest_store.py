@@ -12,6 +12,9 @@ from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from formats.graphs.hypergraph import HypergraphFile
 from formats.nbest.block import NBestList
 from mosesplug.errors import StoreError
@@ -143,6 +146,7 @@ class NBestStore(StoreReader):
         record: Mapping[str, Any],
         threads: int = 1,
         ahead_bytes: int = 0,
+        sentence_weights: NDArray[np.float64] | None = None,
     ) -> IngestReport:
         """Store one iteration: lists, statistics of new hypotheses, and ``record``.
 
@@ -162,6 +166,8 @@ class NBestStore(StoreReader):
             threads: with more than one, the next block is read while one is processed.
             ahead_bytes: bytes of text that are read and checked before the first block is
                 processed, so that errors in them are found before kernels compile.
+            sentence_weights: float64 ``[n_sentences]``, factors of the statistics that are summed
+                for the score of the first hypotheses; None: 1 each.
 
         Raises:
             StoreError: the iteration is not the next one, or the store is open read-only.
@@ -185,6 +191,7 @@ class NBestStore(StoreReader):
             threads,
             most_bytes=most_bytes,
             ahead_bytes=ahead_bytes,
+            sentence_weights=sentence_weights,
         )
         environment, state = self._environment, self._load()
         whole = writing.enlarge(state, ingest, metric)
@@ -348,6 +355,7 @@ class NBestStore(StoreReader):
         *,
         most_bytes: int | None = None,
         ahead_bytes: int = 0,
+        sentence_weights: NDArray[np.float64] | None = None,
     ) -> Ingest:
         """Ingest lists of an iteration.
 
@@ -387,6 +395,7 @@ class NBestStore(StoreReader):
             path=self._environment.path,
             index=self._index,
             threads=threads,
+            sentence_weights=sentence_weights,
         )
         with ReadAhead(lists) if threads > 1 else nullcontext(lists) as read:
             blocks = ingest.check_ahead(read, ahead_bytes)

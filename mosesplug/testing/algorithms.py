@@ -8,8 +8,9 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mosesplug.errors import MosesplugError, OptimizerError
+from mosesplug.errors import MosesplugError, OptimizerError, UsageError
 from mosesplug.optimizers.problem import Problem, corpus_score, no_progress
 from mosesplug.optimizers.registry import Algorithm
 from mosesplug.options import find_field_types, options_by_field
@@ -150,6 +151,34 @@ def _sparse_features(tuner: Algorithm) -> None:
     )
 
 
+def _weights_of_sentences(tuner: Algorithm) -> None:
+    problem = planted_for(tuner, 18, noise=1.0, n_sentences=12, n_hyps=6)
+    lists = problem.tuning_set
+    weights = np.where(np.arange(12) < 4, 0.0, 1.0)
+
+    def weigh(values: NDArray[np.float64]) -> Problem:
+        return replace(problem, tuning_set=lists.weigh(values))
+
+    if not tuner.weighs_sentences:
+        error = require_error(
+            UsageError, lambda: solve(tuner, weigh(weights)), "weights of sentences"
+        )
+        require("cannot weight sentences" in str(error), f"the error must say so: {error}")
+        return
+    plain = solve(tuner, problem)
+    require(solve(tuner, weigh(np.ones(12))) == plain, "weights of 1 change the weights")
+    left = replace(problem, tuning_set=lists.take_sentences(np.arange(4, 12)))
+    require(
+        solve(tuner, weigh(weights)) == solve(tuner, left),
+        "a sentence of weight 0 is not as one that is left out",
+    )
+    heavy = weigh(np.where(np.arange(12) < 4, 7.5, 0.25))
+    found, score = solve(tuner, heavy)
+    require(found != plain[0], "weights of sentences do not change the weights")
+    expected = corpus_score(heavy, np.frombuffer(found))
+    require(bool(np.isclose(score, expected)), f"the score is {score}, and weighted {expected}")
+
+
 def _settings(tuner: Algorithm) -> None:
     require(is_dataclass(tuner.options), "options must be a dataclass")
     require(bool(tuner.family), "family is empty")
@@ -217,6 +246,7 @@ ALGORITHM_CHECKS: Mapping[str, Callable[[Algorithm], None]] = MappingProxyType(
         "values that are not finite": _not_finite,
         "problems without solution": _without_solution,
         "sparse features": _sparse_features,
+        "weights of sentences": _weights_of_sentences,
     }
 )
 """The checks of ``check_algorithm`` by name."""

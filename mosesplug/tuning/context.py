@@ -20,6 +20,7 @@ from mosesplug.optimizers import Algorithm, Optimizer
 from mosesplug.options import list_compared_values
 from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.online import HeldOutSet
+from mosesplug.settings.sentence_weights import SentenceWeights
 from mosesplug.settings.sharding import Sharding
 from mosesplug.settings.source import read_source_lengths
 from mosesplug.store import IterationRecord, NBestStore
@@ -43,6 +44,7 @@ class RunData:
         seed: the seed of all random choices.
         fixed_weights: weights of features that are not tuned, if the run learns from search graphs.
         domains: learns weights of domains; None without.
+        sentence_weights: the weight of each source sentence; None: 1 each.
     """
 
     configuration: Configuration
@@ -52,6 +54,7 @@ class RunData:
     seed: int
     fixed_weights: Mapping[str, float] = field(default_factory=dict)
     domains: DomainLearning | None = None
+    sentence_weights: SentenceWeights | None = None
 
     @cached_property
     def space(self) -> FeatureSpace:
@@ -115,6 +118,11 @@ class Context(RunData):
             "held-out text": _held_out_text(configuration.held_out),
             **list_compared_values(configuration),
             **({} if self.domains is None else {"domains": self.domains.text}),
+            **(
+                {}
+                if self.sentence_weights is None
+                else {"sentence weights": self.sentence_weights.text}
+            ),
         }
 
     def makes_graphs(self, iteration: int) -> bool:

@@ -53,7 +53,8 @@ def tune_invented_sentences(
     """Run two iterations on invented sentences, in this thread.
 
     Args:
-        data: the data of the run. Shards, held-out sets and domains are ignored.
+        data: the data of the run. Shards, held-out sets, domains and weights of sentences are
+            ignored.
         check: called at every step; its exception ends the run.
     """
     count = max(1, data.references.n_references)
@@ -95,6 +96,7 @@ def _shorten(configuration: Configuration, directory: Path) -> Configuration:
         held_out=None,
         monitors=(),
         domains=None,
+        sentence_weights=None,
         strict=False,
     )
 

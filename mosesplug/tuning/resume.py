@@ -88,7 +88,8 @@ def report_changed_settings(context: Context) -> None:
     """Report how the settings of a continued run differ from those that it began with.
 
     Raises:
-        UsageError: its weights are those of other domains.
+        UsageError: its weights are those of other domains, or its scores are those of other weights
+            of sentences.
     """
     iterations = context.store.iterations()
     if not iterations:
@@ -99,6 +100,12 @@ def report_changed_settings(context: Context) -> None:
         raise UsageError(
             f"{context.workspace.directory} holds a run with weights for the domains {names}:"
             " continue it with the same {--domains}, or name another {--working-dir}"
+        )
+    if start.settings.get("sentence weights") != context.settings.get("sentence weights"):
+        raise UsageError(
+            f"{context.workspace.directory} holds a run with other weights of sentences, or with"
+            " none, by which its scores were computed: continue it with the same"
+            " {--sentence-weights}, or name another {--working-dir}"
         )
     earlier = {**start.settings, "seed": str(start.seed)}
     now = {**context.settings, "seed": str(context.seed)}

@@ -30,6 +30,7 @@ from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.domains import read_domains
 from mosesplug.settings.online import OnlineSettings
 from mosesplug.settings.optimizer import OptimizerSettings
+from mosesplug.settings.sentence_weights import describe_weights, read_sentence_weights
 from mosesplug.settings.toml import write_settings
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.tuning.context import Context, learns_from_graphs
@@ -238,6 +239,11 @@ def prepare_run(
         labels.check_count(references.n_sentences)
         decoder = DomainDecoder(decoder.features, task, decoder, labels)
         domains = DomainLearning(labels, algorithm.tunes_sparse)
+    sentence_weights = None
+    if configuration.sentence_weights is not None:
+        sentence_weights = read_sentence_weights(configuration.sentence_weights)
+        sentence_weights.check_count(references.n_sentences)
+        watch(Note(f"the tuning set has {describe_weights(sentence_weights.values)}"))
     show = decoder.features
     check_names(optimization, show)
     start = _find_starting_weights(show, configuration)
@@ -279,6 +285,7 @@ def prepare_run(
             seed=choose_seed(configuration, store),
             fixed_weights=read_fixed_weights(configuration, config, algorithm),
             domains=domains,
+            sentence_weights=sentence_weights,
             workspace=workspace,
             config=config,
             store=store,

@@ -55,11 +55,13 @@ def _find_stale_decodings(context: Context) -> str:
         return ""
 
     def read(position: int) -> NDArray[Any]:
-        return store.first_best_statistics(
+        rows = store.first_best_statistics(
             records[position].iteration,
             metric=configuration.metric,
             references=context.references,
         )
+        weights = context.sentence_weights
+        return rows if weights is None else weights.values[:, None] * rows
 
     scores = [record.first_best_score for record in records]
     best = find_last_gain(configuration.metric, scores, read)

@@ -155,4 +155,5 @@ NELDER_MEAD = Algorithm(
     restarts=True,
     tunes_sparse=False,
     keeps_bounds=True,
+    weighs_sentences=True,
 )

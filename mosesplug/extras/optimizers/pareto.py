@@ -259,4 +259,5 @@ PARETO = Algorithm(
     optimize=pareto,
     keeps_bounds=True,
     order_matters=True,
+    weighs_sentences=True,
 )

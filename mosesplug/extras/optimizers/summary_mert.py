@@ -179,4 +179,5 @@ SUMMARY_MERT = Algorithm(
     options=SummaryMertOptions,
     optimize=summary_mert,
     restarts=True,
+    weighs_sentences=True,
 )

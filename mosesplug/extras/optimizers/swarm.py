@@ -231,4 +231,5 @@ PSO = Algorithm(
     restarts=True,
     tunes_sparse=False,
     keeps_bounds=True,
+    weighs_sentences=True,
 )

@@ -290,7 +290,7 @@ def _gradients(task: _Task, place: _Place) -> list[Vector]:
     With L0, each direction also in two sparse variants: on the weights that are not 0, and on its
     largest few components.
     """
-    spread = np.sqrt(variance_in_lists(task.lines.tuning_set.offsets, place.scores))
+    spread = np.sqrt(variance_in_lists(task.lines.tuning_set, place.scores))
     matters = task.deviations > 0.0
     directions = []
     for sharpness in SHARPNESSES if spread > 0.0 else (0.0,):
@@ -345,4 +345,5 @@ XBLEU_MERT = Algorithm(
     optimize=xbleu_mert,
     restarts=True,
     needs_bleu=True,
+    weighs_sentences=True,
 )

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.arrays import FeatureMask, Offsets, Scores, Weights
+from mosesplug.arrays import FeatureMask, Offsets, Scores, SentenceValues, Weights
 from mosesplug.candidates import Surface
 from mosesplug.kernels import finite_kernel, lean_kernel, read_only
 from mosesplug.large_arrays import allocate
@@ -29,7 +29,7 @@ from mosesplug.optimizers.lists.arrangement import (
     model_scores,
     project_slopes,
 )
-from mosesplug.optimizers.lists.rows import drop_empty_sentences
+from mosesplug.optimizers.lists.rows import drop_empty_sentences, filled_weights
 from mosesplug.tuning_set import TuningSet
 
 
@@ -58,8 +58,10 @@ class LineSpace:
         offsets: without empty sentences.
         axes: the lines along each active feature, float32.
         base: the inactive features' share of the model score.
-        stats: int32 or float64 ``[n_hyps, n_stats]``, the metric's sufficient statistics.
+        stats: int32 or float64 ``[n_hyps, n_stats]``, the metric's sufficient statistics, times
+            the weights of sentences.
         metric: scores the summed statistics.
+        sentence_weights: of each sentence, part of ``stats``; None: 1 each.
     """
 
     offsets: Offsets
@@ -67,12 +69,13 @@ class LineSpace:
     base: Scores
     stats: NDArray[Any]
     metric: Metric
+    sentence_weights: SentenceValues | None = None
     _own: threading.local = field(default_factory=threading.local, repr=False, compare=False)
 
     @cached_property
     def spread(self) -> NDArray[np.float64]:
         """Mean over sentences of each feature's greatest value minus its least."""
-        return np.asarray(self.sentence_spreads().mean(axis=0))
+        return mean_spread(self.sentence_spreads(), self.sentence_weights)
 
     def sentence_spreads(self) -> NDArray[np.float64]:
         """Return the same of each sentence, float64 ``[n_sentences, n_axes]``."""
@@ -93,7 +96,7 @@ class LineSpace:
             np.maximum.reduceat(self.base, starts),
             np.minimum.reduceat(self.base, starts),
         )
-        return float((highest - least).mean())
+        return float(mean_spread(highest - least, self.sentence_weights))
 
     def at(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return model scores at ``weights``, ``[n_active]``; sums start with the base."""
@@ -248,16 +251,30 @@ def line_space(
     offsets, stats = drop_empty_lists(tuning_set)
     slopes = allocate((columns.size,), np.float32)
     arrange(offsets, read_only(columns), slopes)
-    return LineSpace(offsets, Lines(slopes, columns.shape[1]), base, stats, metric)
+    sentence_weights = None
+    if tuning_set.sentence_weights is not None:
+        sentence_weights = filled_weights(tuning_set)
+    axes = Lines(slopes, columns.shape[1])
+    return LineSpace(offsets, axes, base, stats, metric, sentence_weights)
+
+
+def mean_spread(
+    spreads: NDArray[np.float64], sentence_weights: SentenceValues | None
+) -> NDArray[np.float64]:
+    """Return the weighted mean over sentences of spreads, ``[n_sentences, ...]``."""
+    if sentence_weights is None:
+        return np.asarray(spreads.mean(axis=0))
+    return np.asarray(np.average(spreads, axis=0, weights=sentence_weights))
 
 
 def drop_empty_lists(tuning_set: TuningSet) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Return offsets without empty sentences, int64, and statistics for line search."""
     offsets = drop_empty_sentences(tuning_set.offsets)
     # Differences of float statistics are summed by the thousand: float32 would show.
-    dtype = np.promote_types(tuning_set.stats.dtype, np.int32)
+    stats = tuning_set.weighted_stats
+    dtype = np.promote_types(stats.dtype, np.int32)
     # Always read-only, so that kernels are compiled only once.
-    return offsets, read_only(tuning_set.stats, dtype)
+    return offsets, read_only(stats, dtype)
 
 
 def _sparse_columns(tuning_set: TuningSet, active: NDArray[np.bool_]) -> NDArray[np.float32]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.arrays import FeatureMask, Weights
+from mosesplug.arrays import FeatureMask, SentenceValues, Weights
 from mosesplug.candidates import Surface
 from mosesplug.metrics.protocol import Metric
 from mosesplug.optimizers.line_search.lists import (
@@ -25,6 +25,7 @@ from mosesplug.optimizers.line_search.lists import (
     LineSpace,
     add_statistics,
     line_space,
+    mean_spread,
     score_line,
 )
 from mosesplug.optimizers.lists.shards import ListShard, ListShards, PreparedShards
@@ -40,8 +41,9 @@ def sharded_space(
 ) -> ShardedSpace:
     """Return the space of all shards; inactive features keep ``weights``."""
     prepared = shards.prepare(_make_shard, {"metric": metric, "active": active, "weights": weights})
-    spreads = np.concatenate(prepared.map(_find_spreads))
-    return ShardedSpace(prepared, metric, spreads.mean(axis=0))
+    spreads, sentence_weights = zip(*prepared.map(_find_spreads), strict=True)
+    of_all = None if sentence_weights[0] is None else np.concatenate(sentence_weights)
+    return ShardedSpace(prepared, metric, mean_spread(np.concatenate(spreads), of_all))
 
 
 @dataclass(frozen=True)
@@ -111,8 +113,8 @@ def _make_shard(
     return _Shard(line_space(shard.lists, metric, active, weights))
 
 
-def _find_spreads(shard: _Shard) -> Vector:
-    return shard.space.sentence_spreads()
+def _find_spreads(shard: _Shard) -> tuple[Vector, SentenceValues | None]:
+    return shard.space.sentence_spreads(), shard.space.sentence_weights
 
 
 def _decode(shard: _Shard, weights: Vector) -> NDArray[Any]:

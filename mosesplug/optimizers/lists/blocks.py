@@ -69,6 +69,8 @@ class BlockedLists:
         dense: float32 ``[n_hyps, n_dense]``.
         sparse: the sparse tail, or None.
         blocks: int64 ``[n_blocks + 1]``, sentences where blocks begin and the last one ends.
+        sentence_weights: float64 ``[n_sentences]``, factors of the losses; None: 1 each.
+        row_weights: the same of each hypothesis.
     """
 
     offsets: Offsets
@@ -77,6 +79,8 @@ class BlockedLists:
     n_sparse: int
     blocks: NDArray[np.int64]
     threads: int
+    sentence_weights: SentenceValues | None = None
+    row_weights: Scores | None = None
 
     @classmethod
     def of(cls, shard: ListShard) -> BlockedLists:
@@ -96,6 +100,8 @@ class BlockedLists:
             lists.space.n_sparse,
             shard.blocks,
             shard.threads,
+            lists.sentence_weights,
+            lists.row_weights,
         )
 
     @property
@@ -161,6 +167,12 @@ class BlockedLists:
             )
         )
         return means, coefficients
+
+    def weigh(self, losses: SentenceValues, coefficients: Scores) -> tuple[SentenceValues, Scores]:
+        """Return losses of sentences, and derivatives by the scores, times the weights."""
+        if self.sentence_weights is None or self.row_weights is None:
+            return losses, coefficients
+        return self.sentence_weights * losses, self.row_weights * coefficients
 
     def rows(self, first: int, last: int) -> tuple[int, int]:
         """Return the first row and the end row of the sentences ``first`` to ``last - 1``."""

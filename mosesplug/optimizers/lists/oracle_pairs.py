@@ -37,21 +37,23 @@ class OraclePairs(NamedTuple):
 
 @kernel
 def count_violations(
-    pairs: OraclePairs, scores: Scores, least: float, coefficients: Scores
-) -> tuple[int, int, float]:
+    pairs: OraclePairs, scores: Scores, least: float, row_weights: Scores, coefficients: Scores
+) -> tuple[int, float, float]:
     """Count the pairs with a margin below ``least`` (1 in equation 9), by hypothesis.
 
     Args:
         scores: by the model.
+        row_weights: weight of each hypothesis' sentence in sums.
         coefficients: output; combining the hypotheses with them gives ``sum
             phi`` over the violated pairs.
 
     Returns:
-        Violated pairs, all pairs, and the sum of the hinge losses ``max(0, least - margin)``.
+        Number of violated pairs, weighted number of all pairs, and weighted sum of the hinge losses
+        ``max(0, least - margin)``.
     """
     coefficients[:] = 0.0
-    count = total = 0
-    loss = 0.0
+    count = 0
+    total = loss = 0.0
     for sentence in range(len(pairs.offsets) - 1):
         start, end = pairs.offsets[sentence], pairs.offsets[sentence + 1]
         for place in range(pairs.oracle_offsets[sentence], pairs.oracle_offsets[sentence + 1]):
@@ -59,11 +61,11 @@ def count_violations(
             for other in range(start, end):
                 if pairs.is_oracle[other]:
                     continue
-                total += 1
+                total += row_weights[oracle]
                 missing = least - (scores[oracle] - scores[other])
                 if missing > 0.0:
                     count += 1
-                    loss += missing
+                    loss += row_weights[oracle] * missing
                     coefficients[oracle] += 1.0
                     coefficients[other] -= 1.0
     return count, total, loss

@@ -109,6 +109,14 @@ def given_oracles(batch: Batch) -> Offsets:
     return np.asarray(batch.oracles[filled], dtype=np.int64)
 
 
+def filled_weights(batch: Batch) -> NDArray[np.float64]:
+    """Return the weights of non-empty sentences, float64; 1 without weights."""
+    filled = np.diff(batch.offsets) > 0
+    if batch.sentence_weights is None:
+        return np.ones(int(filled.sum()))
+    return np.asarray(batch.sentence_weights[filled], dtype=np.float64)
+
+
 def compact_rows(batch: Batch, rows: NDArray[np.int64]) -> CompactRows:
     """Return hypotheses of a batch over their own features.
 

@@ -17,12 +17,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.arrays import ColumnValues, Offsets, Scores, Weights
+from mosesplug.arrays import ColumnValues, Offsets, Scores, SentenceValues, Weights
 from mosesplug.optimizers.lists.rows import (
     FeatureRows,
     clear_canceled,
     compact_rows,
     drop_empty_sentences,
+    filled_weights,
     row_scores,
 )
 from mosesplug.optimizers.problem import Problem
@@ -42,6 +43,7 @@ class ScaledLists:
         columns: int64 ``[n_columns]``, the feature of each column, ascending.
         fixed_scores: score of the inactive weights, minus that of the
             sentence's first hypothesis.
+        sentence_weights: weights of the sentences' losses; None: 1 each.
     """
 
     offsets: Offsets
@@ -49,6 +51,20 @@ class ScaledLists:
     columns: NDArray[np.int64]
     units: ColumnValues
     fixed_scores: Scores
+    sentence_weights: SentenceValues | None = None
+
+    @property
+    def weights_of_sentences(self) -> SentenceValues:
+        """The weights of the sentences' losses, 1 without any."""
+        if self.sentence_weights is None:
+            return np.ones(self.n_sentences)
+        return self.sentence_weights
+
+    def mean(self, losses: SentenceValues) -> float:
+        """Return the weighted mean of losses of sentences."""
+        if self.sentence_weights is None:
+            return float(losses.mean())
+        return float(np.average(losses, weights=self.sentence_weights))
 
     @property
     def n_sentences(self) -> int:
@@ -88,7 +104,7 @@ class ScaledLists:
         """Return lists with a last feature, float64 ``[n_hyps]``, and no fixed scores."""
         dense, indptr, indices, data = self.features
         n_hyps, width = len(dense), len(self.columns)
-        unit = _deviation(self.offsets, column[:, None])
+        unit = _deviation(self.offsets, column[:, None], self.sentence_weights)
         places = indptr[1:]
         return replace(
             self,
@@ -115,16 +131,23 @@ def scale_lists(problem: Problem, initial: Weights, scaling: Scaling) -> ScaledL
     tuning_set, active = problem.tuning_set, problem.active_mask
     n_dense = tuning_set.space.n_dense
     offsets = drop_empty_sentences(tuning_set.offsets)
+    sentence_weights, row_weights = tuning_set.sentence_weights, tuning_set.row_weights
+    if sentence_weights is not None:
+        sentence_weights = filled_weights(tuning_set)
     is_dense = active[:n_dense]
     dense = tuning_set.dense[:, is_dense].astype(np.float64, order="C")
     indptr, indices, data, sparse_columns = _sparse_part(tuning_set, active[n_dense:])
     n_active = dense.shape[1]
     units = np.ones(n_active + len(sparse_columns))
     if scaling == "deviation":
-        units[:n_active] = _deviation(offsets, dense)
-        counts = np.bincount(indices, minlength=len(sparse_columns))
-        squares = np.bincount(indices, data * data, len(sparse_columns))
-        units[n_active:] = np.where(squares > 0.0, np.sqrt(squares / np.maximum(counts, 1)), 1.0)
+        units[:n_active] = _deviation(offsets, dense, sentence_weights)
+        shares = np.ones(len(indices))
+        if row_weights is not None:
+            shares = np.repeat(row_weights, np.diff(indptr))
+        counts = np.bincount(indices, shares, len(sparse_columns))
+        squares = np.bincount(indices, shares * (data * data), len(sparse_columns))
+        means = squares / np.where(counts > 0.0, counts, 1.0)
+        units[n_active:] = np.where(squares > 0.0, np.sqrt(means), 1.0)
         dense /= units[:n_active]
         data = data / units[n_active:][indices]
     fixed = tuning_set.model_scores(np.where(active, 0.0, initial))
@@ -135,17 +158,23 @@ def scale_lists(problem: Problem, initial: Weights, scaling: Scaling) -> ScaledL
         np.concatenate([np.flatnonzero(is_dense), n_dense + sparse_columns]).astype(np.int64),
         units,
         fixed,
+        sentence_weights,
     )
 
 
-def _deviation(offsets: NDArray[np.int64], dense: Floats) -> Floats:
+def _deviation(
+    offsets: NDArray[np.int64], dense: Floats, sentence_weights: SentenceValues | None
+) -> Floats:
     """Return the root mean square distance from the sentence's mean; 1 if constant."""
     widths = np.diff(offsets)
     means = np.add.reduceat(dense, offsets[:-1], axis=0) / widths[:, None]
     squares = np.zeros(dense.shape[1])
-    for start, end, mean in zip(offsets[:-1].tolist(), offsets[1:].tolist(), means, strict=True):
-        squares += ((dense[start:end] - mean) ** 2).sum(axis=0)
-    deviation = np.sqrt(squares / max(1, len(dense)))
+    counts = np.ones(len(widths)) if sentence_weights is None else sentence_weights
+    for start, end, mean, count in zip(
+        offsets[:-1].tolist(), offsets[1:].tolist(), means, counts.tolist(), strict=True
+    ):
+        squares += count * ((dense[start:end] - mean) ** 2).sum(axis=0)
+    deviation = np.sqrt(squares / (float(counts @ widths) or 1.0))
     # Ignore differences by rounding.
     constant = deviation <= 1e-9 * np.abs(dense).max(axis=0, initial=0.0)
     return np.where(constant, 1.0, deviation)

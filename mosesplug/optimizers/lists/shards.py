@@ -72,6 +72,10 @@ class ListShards(Protocol):
         """int64 ``[n_sentences + 1]``, of the lists of all shards."""
 
     @property
+    def total_weight(self) -> float:
+        """``TuningSet.total_weight`` of the lists of all shards."""
+
+    @property
     def bounds(self) -> NDArray[np.int64]:
         """int64 ``[n_shards + 1]``; the sentences where shards begin and the last ends."""
 
@@ -101,6 +105,11 @@ class WholeLists:
     def offsets(self) -> NDArray[np.int64]:
         """The offsets of the lists."""
         return self.lists.offsets
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the weights of non-empty sentences."""
+        return self.lists.total_weight
 
     @property
     def bounds(self) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mosesplug.arrays import Offsets
 from mosesplug.large_arrays import allocate, take_rows
-from mosesplug.optimizers.lists.rows import drop_empty_sentences
+from mosesplug.optimizers.lists.rows import drop_empty_sentences, filled_weights
 from mosesplug.tuning_set import SparseRows, TuningSet
 
 _CHUNK = 65536
@@ -37,6 +37,7 @@ class MiraLists(NamedTuple):
         row_offsets: statistics of sentence ``i`` are
             ``row_offsets[i]:row_offsets[i + 1]``.
         rows: float32 ``[n_rows, n_statistics]``.
+        sentence_weights: float32 ``[n_sentences]``; 1 without weights.
     """
 
     n_dense: int
@@ -48,6 +49,7 @@ class MiraLists(NamedTuple):
     row_of: NDArray[np.int64]
     row_offsets: Offsets
     rows: NDArray[np.float32]
+    sentence_weights: NDArray[np.float32]
 
 
 def mira_lists(tuning_set: TuningSet) -> tuple[MiraLists, NDArray[np.int64]]:
@@ -71,6 +73,7 @@ def mira_lists(tuning_set: TuningSet) -> tuple[MiraLists, NDArray[np.int64]]:
         row_of=row_of,
         row_offsets=np.searchsorted(rows, offsets).astype(np.int64),
         rows=take_rows(stats, rows),
+        sentence_weights=filled_weights(tuning_set).astype(np.float32),
     )
     return lists, kept
 

@@ -237,5 +237,6 @@ def online_algorithm(
         asks=frozenset({"batches"} if graphs else {"lists"}),
         order_matters=True,
         keeps_bounds=True,
+        weighs_sentences=True,
         window=window,
     )

@@ -13,6 +13,8 @@ form replaces the loss of eq. 63 by its tangent at the old weights. Every senten
 then has the same influence, and a batch of ``K`` sentences is one step:
 
     w <- w + C / K sum of S x,     1 / S <- 1 / S + lambda / K sum of x x
+
+The terms of a sentence, in closed form its ``lambda``, are multiplied by its weight.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from mosesplug.optimizers.lists.rows import (
     compact_rows,
     difference,
     drop_empty_sentences,
+    filled_weights,
     given_oracles,
     row_scores,
 )
@@ -98,7 +101,8 @@ def arow_learner(options: ArowOptions) -> Learner:
         shrink, scores = np.ones(len(weights)), np.zeros(batch.n_hyps)
         losses, spreads = [], []
         ends = drop_empty_sentences(batch.offsets).tolist()
-        for (start, end), oracle in zip(pairwise(ends), given_oracles(batch).tolist(), strict=True):
+        oracles, counts = given_oracles(batch).tolist(), filled_weights(batch).tolist()
+        for (start, end), oracle, count in zip(pairwise(ends), oracles, counts, strict=True):
             own = slice(start, end)
             scores[own] = row_scores(features.rows, weights, start, end)
             hope = start + int(np.argmax(scores[own] + gains[own])) if oracle < 0 else oracle
@@ -111,10 +115,11 @@ def arow_learner(options: ArowOptions) -> Learner:
             places, values = difference(features, hope, fear)
             own_variances = variances[places]
             if is_linear:
-                total_step[places] += own_variances * values
-                squares[places] += values**2
+                total_step[places] += count * own_variances * values
+                squares[places] += count * values**2
                 continue
-            share = 1.0 / (own_variances @ values**2 + 1.0 / (2.0 * options.variance_weight))
+            inverse = 1.0 / (2.0 * count * options.variance_weight)
+            share = 1.0 / (own_variances @ values**2 + inverse)
             moved = loss * share * own_variances * values
             weights[places] += moved
             total_step[places] += moved

@@ -53,7 +53,7 @@ class Tally:
     """Sums over the batches of an epoch.
 
     Attributes:
-        totals: summed statistics of the first hypothesis of each
+        totals: weighted sum of the statistics of the first hypothesis of each
             n-best list, the decoder's 1-best.
         sums: the learner's reports, summed over the batches.
     """
@@ -68,7 +68,7 @@ class Tally:
         sums = {name: self.sums.get(name, 0.0) + value for name, value in report.items()}
         return Tally(
             self.batches + 1,
-            self.totals + batch.stats[firsts].sum(axis=0, dtype=np.float64),
+            self.totals + batch.weighted_stats[firsts].sum(axis=0, dtype=np.float64),
             {**self.sums, **sums},
         )
 

@@ -4,6 +4,9 @@ A pairwise loss is computed on sampled pairs of hypotheses, as in PRO (Hopkins &
 depends on few hypotheses of a sentence. A listwise loss is computed on all hypotheses. Its oracles
 have the largest gain of their sentence, or together the largest corpus score of the batch. xBLEU is
 a loss of the whole batch (Rosti et al. 2011; survey, eq. 54).
+
+A weight of a sentence multiplies its loss, or its statistics in xBLEU. Means divide by the number
+of sentences or pairs, not by their weights: else a batch of one sentence would have no weight.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from mosesplug.optimizers.batch.ranking.whole_lists import (
     discounted_shares,
     metric_distributions,
 )
-from mosesplug.optimizers.lists.rows import CompactRows, compact_rows
+from mosesplug.optimizers.lists.rows import CompactRows, compact_rows, filled_weights
 from mosesplug.optimizers.losses import ListLoss, PairLoss
 from mosesplug.optimizers.online.learner import Change, LearnerState, Step
 from mosesplug.optimizers.online.options import CostOptions, OnlineOptions
@@ -204,7 +207,7 @@ def _objective(
         sampling = PairSampling(
             options.candidate_pairs, options.kept_pairs, options.minimum_difference
         )
-        return _pair_objective(_PAIRWISE[options.loss], batch.offsets, gains, sampling, step.rng)
+        return _pair_objective(_PAIRWISE[options.loss], batch, gains, sampling, step.rng)
     if options.cost == "corpus":
         oracles = corpus_oracles(batch, FewSentences(step.metric), step.rng)
     else:
@@ -226,9 +229,12 @@ def _objective(
             goals = np.zeros(batch.n_hyps)
             goals[oracles.rows] = 1.0
         loss, offsets = _LISTWISE[options.loss], batch.offsets
+        sentence_weights, row_weights = batch.sentence_weights, batch.row_weights
 
         def pull(scores: Scores) -> tuple[float, Scores]:
             values, derivatives = loss.value_and_gradient(scores, offsets, goals)
+            if sentence_weights is not None and row_weights is not None:
+                values, derivatives = sentence_weights * values, row_weights * derivatives
             return float(values.sum()), derivatives
 
     n_filled = int(np.count_nonzero(np.diff(batch.offsets)))
@@ -241,13 +247,16 @@ def _objective(
 
 def _pair_objective(
     loss: PairLoss,
-    offsets: Offsets,
+    batch: Batch,
     gains: Scores,
     sampling: PairSampling,
     rng: np.random.Generator,
 ) -> _Objective:
     """Return a pairwise loss on sampled pairs."""
-    pairs = sample_pairs(offsets, gains, lambda top, count: rng.integers(0, top, count), sampling)
+    pairs = sample_pairs(
+        batch.offsets, gains, lambda top, count: rng.integers(0, top, count), sampling
+    )
+    counts = pairs.take(batch.row_weights)
     rows, places = np.unique(np.concatenate([pairs.better, pairs.worse]), return_inverse=True)
     local = RankedPairs(places[: len(pairs)], places[len(pairs) :])
     gaps = gains[pairs.better] - gains[pairs.worse]
@@ -256,9 +265,9 @@ def _pair_objective(
         margins = scores[local.better] - scores[local.worse]
         values, slopes = loss.value_and_gradient(margins, gaps)
         derivatives = np.zeros(len(rows))
-        np.add.at(derivatives, local.better, slopes)
-        np.subtract.at(derivatives, local.worse, slopes)
-        return float(values.sum()), derivatives, int(np.sum(margins <= loss.margin))
+        np.add.at(derivatives, local.better, counts * slopes)
+        np.subtract.at(derivatives, local.worse, counts * slopes)
+        return float((counts * values).sum()), derivatives, int(np.sum(margins <= loss.margin))
 
     return _Objective(rows, len(pairs), pull)
 
@@ -273,14 +282,17 @@ def _xbleu(
     and without a context, is constant.
     """
     offsets, stats = batch.offsets, batch.stats.astype(np.float64)
-    size = float(sizes[np.diff(offsets) > 0].sum() + context[-1])
+    weights = batch.row_weights
+    filled = np.diff(offsets) > 0
+    size = float((filled_weights(batch) * sizes[filled]).sum() + context[-1])
 
     def pull(scores: Scores) -> tuple[float, Scores]:
-        totals = losses.softmax_shares(scores, offsets) @ stats + context[:-1]
+        shares = losses.softmax_shares(scores, offsets)
+        totals = (shares if weights is None else weights * shares) @ stats + context[:-1]
         bleu, slopes = expected_bleu(totals)
         errors = -size * (stats @ slopes)
         _, derivatives = losses.EXPECTED_ERROR.value_and_gradient(scores, offsets, errors)
-        return size * (1.0 - bleu), derivatives
+        return size * (1.0 - bleu), derivatives if weights is None else weights * derivatives
 
     return pull
 

@@ -38,6 +38,7 @@ class MarginTask(NamedTuple):
     Attributes:
         gains: the gain of each hypothesis.
         oracles: the row of the surrogate reference of each sentence where it is given, or -1.
+        sentence_weights: factors of both slacks; 1 without weights.
         slack: ``C``, the largest step for a margin.
         tolerance: smaller violations are ignored.
         hopes: whether the surrogate reference is the hope instead of the oracle.
@@ -50,6 +51,7 @@ class MarginTask(NamedTuple):
     offsets: Offsets
     gains: Scores
     oracles: Choice
+    sentence_weights: SentenceValues
     slack: float
     tolerance: float
     hopes: bool = True
@@ -150,7 +152,8 @@ def step_to_margins(features: MaskedRows, task: MarginTask, walk: Walk) -> int:
             other = start + int(np.argmax(scores))
         cost = task.gains[reference] - task.gains[other]
         walk.losses[sentence] = max(0.0, cost - (walk.scores[reference] - walk.scores[other]))
-        _step(features, walk, reference, other, 1.0, cost, task.slack)
+        slack = task.sentence_weights[sentence] * task.slack
+        _step(features, walk, reference, other, 1.0, cost, slack)
     return int(np.count_nonzero(walk.losses))
 
 
@@ -172,10 +175,12 @@ def step_to_relative_margins(features: MaskedRows, task: MarginTask, walk: Walk)
             worst = best = start + int(np.argmin(task.gains[start:end]))
         cost = task.gains[reference] - task.gains[rival]
         # One after the other: each step sees the weights after the one before.
-        wide = _step(features, walk, reference, rival, 1.0, cost, task.slack)
-        down = _step(features, walk, reference, worst, -1.0, -task.bound, task.bound_slack)
+        slack = task.sentence_weights[sentence] * task.slack
+        bound_slack = task.sentence_weights[sentence] * task.bound_slack
+        wide = _step(features, walk, reference, rival, 1.0, cost, slack)
+        down = _step(features, walk, reference, worst, -1.0, -task.bound, bound_slack)
         # Both bounds share their slack in equation 4.
-        left = task.bound_slack - down
+        left = bound_slack - down
         up = _step(features, walk, reference, best, 1.0, -task.bound, left)
         violations += int(wide > 0.0) + int(down > 0.0) + int(up > 0.0)
     return violations
@@ -218,7 +223,8 @@ def _cut_margins(
     """
     size, working = 0, empty_set(8 * len(references))
     # The inner solver must be exacter than the outer test, or that might never be met.
-    caps, tolerance = np.full(len(references), task.slack), max(0.1 * task.tolerance, 1e-12)
+    caps = task.slack * task.sentence_weights[first : first + len(references)]
+    tolerance = max(0.1 * task.tolerance, 1e-12)
     weights, moved = walk.weights.copy(), walk.total_step.copy()
     while True:
         known = size
@@ -291,7 +297,7 @@ def _cut_bounded(
     first = walk.scores[reference] - walk.scores[start:end]
     leads, slacks = first, np.zeros(2)
     size, working = 0, empty_set(8)
-    caps = np.array([task.slack, task.bound_slack])
+    caps = task.sentence_weights[sentence] * np.array([task.slack, task.bound_slack])
     weights, moved = walk.weights.copy(), walk.total_step.copy()
     while size < task.iterations:
         slacks[:] = 0.0

@@ -5,7 +5,7 @@ at least the difference of their gains (Chiang 2012; survey, eq. 35-36 and secti
 the difference of their features and ``D`` that of their gains, the closed forms are
 
 - perceptron (Collins 2002; survey, eq. 59): ``w <- w + eta / K sum of (h(oracle) - h(1-best))``
-  over the sentences whose 1-best is not an oracle;
+  over the sentences whose 1-best is not an oracle, each times its weight;
 - mira (footnote 8 of the survey: PA-I of Crammer et al. 2006): the smallest step to the margins,
 
       min  1/2 |w - w_t|^2 + C sum over sentences of xi,    w . x >= D - xi for each constraint
@@ -14,7 +14,8 @@ the difference of their features and ``D`` that of their gains, the closed forms
   With several, a cutting plane method (Algorithm 1 of Eidelman et al. 2013) adds the most violated
   one to a working set and solves the quadratic program of the set again, until no violation exceeds
   the slack of its sentence. Equation 60 has ``lambda / K`` for a batch of ``K`` sentences; here it
-  is ``C``, so that the step of one sentence does not depend on the size of the batch;
+  is ``C``, so that the step of one sentence does not depend on the size of the batch; the ``C`` of
+  a sentence is multiplied by its weight;
 - rm-pa, rm-cp (Eidelman et al. 2013): also a small spread of scores. With ``d(y)`` the model score
   of the reference minus that of ``y``, equation 4 asks for
 
@@ -43,6 +44,7 @@ from mosesplug.optimizers.lists.rows import (
     MaskedRows,
     compact_rows,
     drop_empty_sentences,
+    filled_weights,
     given_oracles,
 )
 from mosesplug.optimizers.online.algorithms import online_algorithm
@@ -259,7 +261,7 @@ def perceptron_learner(options: PerceptronOptions) -> Learner:
         wrong |= gains[best] < gains[oracles]
         rows = compact_rows(batch, np.concatenate([oracles[wrong], best[wrong]]))
         violations = int(np.count_nonzero(wrong))
-        signs = np.repeat([1.0, -1.0], violations)
+        signs = np.repeat([1.0, -1.0], violations) * np.tile(filled_weights(batch)[wrong], 2)
         rate = options.rate or step.choose(stored=0.01, decoding=0.001)
         sums = rows.combine(signs) * (rate / max(1, len(best)))
         touched = step.active[rows.columns] & (sums != 0.0)
@@ -362,7 +364,9 @@ def _margin_learner(
         gains = costs.gains(batch, step.metric, memory, step.rng, sizes)
         rows = compact_rows(batch, np.arange(batch.n_hyps))
         offsets = drop_empty_sentences(batch.offsets)
-        task = MarginTask(offsets, gains, given_oracles(batch), **settings(batch, step))
+        task = MarginTask(
+            offsets, gains, given_oracles(batch), filled_weights(batch), **settings(batch, step)
+        )
         n_sentences = len(offsets) - 1
         walk = Walk.start(state.vectors["weights"][rows.columns], batch.n_hyps, n_sentences)
         violations = solve(rows.masked(step.active), task, walk)

@@ -56,7 +56,7 @@ def find_scale(batch: Batch, weights: NDArray[np.float64], spread: float) -> flo
     if not (spread > 0.0 and largest > 0.0):
         return 1.0
     scores = batch.model_scores(weights / largest)
-    variance = variance_in_lists(batch.offsets, scores)
+    variance = variance_in_lists(batch, scores)
     # The variance of equal scores may be a rounding error.
     if not np.sqrt(variance) > 1e-9 * float(np.abs(scores).max(initial=0.0)):
         return 1.0

@@ -62,7 +62,7 @@ def descend_pairs(
     descent: PairMultipliers,
     least: float,
     weights: NDArray[np.float64],
-    bound: float,
+    bounds: NDArray[np.float64],
     tolerance: float,
     sweeps: int,
     seed: np.uint64,
@@ -77,7 +77,7 @@ def descend_pairs(
         descent: ``multipliers`` are in and output, ``order`` is an output.
         least: the required margin of each pair.
         weights: in and output, float64 ``[n_columns]``; ``sum tau phi`` is added.
-        bound: the bound of each multiplier, ``C``.
+        bounds: float64 ``[n]``, the bound of each pair's multiplier, ``C``.
         tolerance: largest spread of the projected gradient at the end.
         sweeps: maximum number of sweeps.
         seed: the seed of the order.
@@ -98,7 +98,7 @@ def descend_pairs(
             pair = order[place]
             a, b = descent.better[pair], descent.worse[pair]
             slope = base[a] - base[b] - least + difference_score(features, a, b, weights)
-            old = multipliers[pair]
+            old, bound = multipliers[pair], bounds[pair]
             if (old <= 0.0 and slope > top) or (old >= bound and slope < bottom):
                 size -= 1
                 order[place], order[size] = order[size], pair

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import SentenceValues
 from mosesplug.learning.cross_validation import CrossValidation
 from mosesplug.learning.inputs import LearningData
 from mosesplug.learning.optimize import OptimizeResult
@@ -144,7 +145,11 @@ def measure_fold_gains(data: LearningData, validation: CrossValidation) -> tuple
 def _measure_sentences(data: GainData, sentences: ScoredSentences, result: OptimizeResult) -> Gain:
     solution = result.learning.solution
     end = sentences.divide(solution.length_exponent).choose(solution.weights)
-    return _measure(data, sentences.metrics, (_choose_at_start(sentences, result.data), end))
+    rows = _choose_at_start(sentences, result.data), end
+    weights = sentences.problem.tuning_set.sentence_weights
+    if weights is None or data == "held out":
+        return _measure(data, sentences.metrics, rows)
+    return _measure(data, sentences.metrics, rows, weights[sentences.positions])
 
 
 def _measure_folds(
@@ -169,14 +174,17 @@ def _measure(
     data: GainData,
     metrics: Sequence[WatchedMetric],
     rows: tuple[NDArray[np.int64], NDArray[np.int64]],
+    sentence_weights: SentenceValues | None = None,
 ) -> Gain:
+    def take(metric: WatchedMetric, chosen: NDArray[np.int64]) -> NDArray[Any]:
+        statistics = metric.statistics[chosen]
+        return statistics if sentence_weights is None else sentence_weights[:, None] * statistics
+
     return Gain(
         data,
         len(rows[0]),
         tuple(
-            _measure_metric(
-                metric.metric, metric.statistics[rows[0]], metric.statistics[rows[1]], not n
-            )
+            _measure_metric(metric.metric, take(metric, rows[0]), take(metric, rows[1]), not n)
             for n, metric in enumerate(metrics)
         ),
     )

@@ -45,6 +45,8 @@ def write_lists(tuning_set: TuningSet, directory: str | PathLike[str]) -> None:
     folder = Path(directory)
     for name in _ARRAYS:
         np.save(folder / f"{name}.npy", getattr(tuning_set, name))
+    if tuning_set.sentence_weights is not None:
+        np.save(folder / "sentence_weights.npy", tuning_set.sentence_weights)
     if tuning_set.sparse is not None:
         for name in _SPARSE:
             np.save(folder / f"sparse_{name}.npy", getattr(tuning_set.sparse, name))
@@ -77,6 +79,8 @@ def read_lists(directory: str | PathLike[str]) -> TuningSet:
     if (folder / "sparse_indptr.npy").exists():
         sparse = SparseRows(**{name: read(f"sparse_{name}") for name in _SPARSE})
     arrays = {name: read(name) for name in _ARRAYS}
+    if (folder / "sentence_weights.npy").exists():
+        arrays["sentence_weights"] = read("sentence_weights")
     return TuningSet(space=space, sparse=sparse, **arrays)
 
 

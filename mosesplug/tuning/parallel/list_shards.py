@@ -58,7 +58,11 @@ def open_list_shards(problem: Problem, sharding: Sharding) -> Iterator[ListShard
     with ExitStack() as stack:
         places = stack.enter_context(open_places(sharding, len(parts), problem.threads))
         yield OpenShards(
-            lists.offsets, parts, places, stack.enter_context(open_lists(lists, sharding))
+            lists.offsets,
+            lists.total_weight,
+            parts,
+            places,
+            stack.enter_context(open_lists(lists, sharding)),
         )
 
 
@@ -99,12 +103,14 @@ class OpenShards:
 
     Attributes:
         offsets: those of the lists of all shards.
+        total_weight: ``TuningSet.total_weight`` of the same.
         parts: the sentences of each shard.
         places: threads, processes or workers.
         lists: the lists in memory, or the directory into which ``write_lists`` has written them.
     """
 
     offsets: Offsets
+    total_weight: float
     parts: Sequence[ShardPart]
     places: Places
     lists: TuningSet | str

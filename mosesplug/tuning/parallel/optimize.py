@@ -151,6 +151,9 @@ def optimize_sharded(
         UsageError: the algorithm cannot be sharded, there are too many shards, or the problem has
             bounds of weights that it cannot keep.
     """
+    if problem.tuning_set.sentence_weights is not None:
+        optimizer.require_sentence_weights()
+        problem = replace(problem, tuning_set=problem.tuning_set.drop_weightless())
     if optimizer.algorithm.maps_shards:
         with open_list_shards(problem, sharding) as list_shards:
             source = Sharded(problem.tuning_set, problem.metric, list_shards)

@@ -293,6 +293,7 @@ ALGORITHMS = (
         optimize=risk,
         asks=frozenset({"expectations"}),
         keeps_bounds=True,
+        weighs_sentences=True,
     ),
     Algorithm(
         name="linear-bleu",
@@ -304,6 +305,7 @@ ALGORITHMS = (
         asks=frozenset({"expectations"}),
         keeps_bounds=True,
         needs_bleu=True,
+        weighs_sentences=True,
     ),
     Algorithm(
         name="xbleu",
@@ -315,6 +317,7 @@ ALGORITHMS = (
         asks=frozenset({"expectations"}),
         keeps_bounds=True,
         needs_bleu=True,
+        weighs_sentences=True,
     ),
     Algorithm(
         name="softmax",
@@ -325,5 +328,6 @@ ALGORITHMS = (
         optimize=softmax,
         asks=frozenset({"expectations"}),
         keeps_bounds=True,
+        weighs_sentences=True,
     ),
 )

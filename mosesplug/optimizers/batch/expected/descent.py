@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.arrays import FeatureMask, Offsets, Scores, Weights
+from mosesplug.arrays import FeatureMask, Scores, Weights
 from mosesplug.candidates import LIST_SIZE, Objective
 from mosesplug.optimizers.batch.expected.objectives import evaluate_scaled
 from mosesplug.optimizers.lists.scaled import Scaling
@@ -85,7 +85,7 @@ class Coordinates:
         if largest > 0.0:
             length = largest * float(np.linalg.norm(fixed / largest))
             scores = tuning_set.model_scores(fixed / length)
-            variance = variance_in_lists(tuning_set.offsets, scores)
+            variance = variance_in_lists(tuning_set, scores)
             if variance > 0.0:
                 inactive = fixed / length
                 variances, start = np.append(variances, variance), np.append(start, length)
@@ -94,7 +94,7 @@ class Coordinates:
         if size > 0.0:
             start = start / size
             weights = _spread(active, inactive, start)
-            variance = variance_in_lists(tuning_set.offsets, tuning_set.model_scores(weights))
+            variance = variance_in_lists(tuning_set, tuning_set.model_scores(weights))
             start = start * (spread / np.sqrt(variance)) if variance > 0.0 else 0.0 * start
         if problem.bounds is None:
             return cls(active, inactive, variances, squares, start, length)
@@ -145,26 +145,29 @@ class Coordinates:
         return weights
 
 
-def variance_in_lists(offsets: Offsets, values: Scores) -> float:
+def variance_in_lists(tuning_set: TuningSet, values: Scores) -> float:
     """Return the variance of the values within a sentence, averaged over sentences.
 
-    Args:
-        offsets: empty sentences do not count.
+    Sentences count by their weights, and empty ones do not count.
     """
+    offsets = tuning_set.offsets
     widths = np.diff(offsets)[np.diff(offsets) > 0]
     starts = offsets[:-1][np.diff(offsets) > 0]
     if not len(starts):
         return 0.0
     means = np.add.reduceat(values, starts) / widths
     squares = (values - np.repeat(means, widths)) ** 2
-    return float((np.add.reduceat(squares, starts) / widths).mean())
+    variances = np.add.reduceat(squares, starts) / widths
+    if tuning_set.sentence_weights is None:
+        return float(variances.mean())
+    return float(np.average(variances, weights=tuning_set.sentence_weights[np.diff(offsets) > 0]))
 
 
 def feature_variances(tuning_set: TuningSet) -> Floats:
     """Return the mean variance of each feature within lists, float64 ``[n_features]``."""
     variances = np.zeros(len(tuning_set.space))
     for column, values in enumerate(tuning_set.dense.T):
-        variances[column] = variance_in_lists(tuning_set.offsets, values.astype(np.float64))
+        variances[column] = variance_in_lists(tuning_set, values.astype(np.float64))
     if tuning_set.sparse is not None and len(tuning_set.sparse.data):
         variances[tuning_set.space.n_dense :] = _sparse_variances(tuning_set)
     return variances
@@ -183,10 +186,13 @@ def _sparse_variances(tuning_set: TuningSet) -> Floats:
         (shares, np.arange(tuning_set.n_hyps), tuning_set.offsets), (len(widths), shape[0])
     )
     means = mean @ rows
-    total = shares @ rows.multiply(rows) - np.asarray(means.multiply(means).sum(axis=0))
-    filled = int(np.count_nonzero(widths))
+    sentence_weights = tuning_set.sentence_weights
+    if sentence_weights is None:
+        sentence_weights = np.ones(len(widths))
+    row_shares = shares * np.repeat(sentence_weights, widths)
+    total = row_shares @ rows.multiply(rows) - sentence_weights @ means.multiply(means)
     # Rounding can make the variance of a constant feature negative.
-    variances: Floats = np.maximum(total / filled, 0.0)
+    variances: Floats = np.maximum(total / tuning_set.total_weight, 0.0)
     return variances
 
 
@@ -196,9 +202,12 @@ def _mean_squares(tuning_set: TuningSet) -> Floats:
     if tuning_set.sparse is None:
         return np.zeros(n_sparse)
     values, columns = tuning_set.sparse.data.astype(np.float64), tuning_set.sparse.indices
-    sums = np.bincount(columns, values**2, n_sparse)
-    counts = np.bincount(columns[values != 0.0], minlength=n_sparse)
-    return np.asarray(sums / np.maximum(counts, 1), dtype=np.float64)
+    squares, counted = values**2, (values != 0.0).astype(np.float64)
+    if (weights := tuning_set.row_weights) is not None:
+        owners = np.repeat(weights, np.diff(tuning_set.sparse.indptr))
+        squares, counted = squares * owners, counted * owners
+    sums, counts = np.bincount(columns, squares, n_sparse), np.bincount(columns, counted, n_sparse)
+    return np.asarray(sums / np.where(counts > 0.0, counts, 1.0), dtype=np.float64)
 
 
 def _spread(active: NDArray[np.bool_], inactive: Floats | None, x: Floats) -> Floats:

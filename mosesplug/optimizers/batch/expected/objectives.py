@@ -99,10 +99,6 @@ def _add(sums: Sequence[_Sums]) -> tuple[float, Weights]:
     return float(values.sum()), add_gradients([gradient for _, gradient in sums])
 
 
-def _count_filled(shards: ListShards) -> int:
-    return int(np.count_nonzero(np.diff(shards.offsets)))
-
-
 def softmax(
     shards: ListShards, is_oracle: NDArray[np.bool_], costs: Scores | None = None
 ) -> Objective:
@@ -120,11 +116,11 @@ def softmax(
     rows: dict[str, NDArray[Any]] = {"is_oracle": is_oracle}
     if costs is not None:
         rows["costs"] = costs
-    prepared, n_filled = shards.prepare(_Part.of, rows=rows), _count_filled(shards)
+    prepared, total = shards.prepare(_Part.of, rows=rows), shards.total_weight
 
     def objective(weights: Weights) -> tuple[float, Weights]:
         value, gradient = _add(prepared.map(_oracle_sums, repeat(weights)))
-        return value / n_filled, gradient / n_filled
+        return value / total, gradient / total
 
     return objective
 
@@ -146,6 +142,7 @@ def _oracle_sums(part: _Part, weights: Weights) -> _Sums:
             coefficients,
         )
     )
+    losses, coefficients = lists.weigh(losses, coefficients)
     return losses, lists.gradient_parts(coefficients)
 
 
@@ -157,11 +154,11 @@ def risk(shards: ListShards, errors: Scores, temperature: float = 0.0) -> Object
         temperature: the temperature of the entropy, ``T``.
     """
     prepared = shards.prepare(_Part.of, rows={"errors": errors})
-    n_filled = _count_filled(shards)
+    total = shards.total_weight
 
     def objective(weights: Weights) -> tuple[float, Weights]:
         value, gradient = _add(prepared.map(_error_sums, repeat(weights), repeat(temperature)))
-        return value / n_filled, gradient / n_filled
+        return value / total, gradient / total
 
     return objective
 
@@ -178,7 +175,7 @@ def xbleu(shards: ListShards, temperature: float = 0.0) -> Objective:
         temperature: the temperature of the entropy, ``T``.
     """
     prepared = shards.prepare(_Part.with_statistics)
-    share = temperature / _count_filled(shards)
+    share = temperature / shards.total_weight
 
     def objective(weights: Weights) -> tuple[float, Weights]:
         totals = add_parts(prepared.map(_expected_statistics, repeat(weights)))
@@ -194,10 +191,12 @@ def xbleu(shards: ListShards, temperature: float = 0.0) -> Objective:
 def _expected_statistics(part: _Part, weights: Weights) -> Floats:
     """Return the expected statistics of each block, float64 ``[n_blocks, 9]``."""
     lists, stats = part.lists, part.rows["stats"]
-    model = part.keep_distribution(weights)
+    shares = part.keep_distribution(weights).shares
+    if lists.row_weights is not None:
+        shares = shares * lists.row_weights
     return lists.block_sums(
         stats.shape[1],
-        lambda first, last, own: add_statistics(*lists.rows(first, last), stats, model.shares, own),
+        lambda first, last, own: add_statistics(*lists.rows(first, last), stats, shares, own),
     )
 
 
@@ -219,7 +218,8 @@ def _average(lists: BlockedLists, model: Distribution, errors: Scores, temperatu
     The entropy of a sentence is ``log sum exp(s) - E[s]``, so the scores ``s`` act as errors too.
     """
     if temperature == 0.0:
-        means, coefficients = lists.expectations(model, errors)
+        means, coefficients = lists.weigh(*lists.expectations(model, errors))
         return means, lists.gradient_parts(coefficients)
     means, coefficients = lists.expectations(model, errors + temperature * model.scores)
-    return means - temperature * model.logs, lists.gradient_parts(coefficients)
+    means, coefficients = lists.weigh(means - temperature * model.logs, coefficients)
+    return means, lists.gradient_parts(coefficients)

@@ -250,7 +250,7 @@ def ramp_loss(lists: ScaledLists, weights: Floats, gains: Floats, regularization
     scores, starts = lists.scores(weights), lists.offsets[:-1]
     fears = np.maximum.reduceat(scores - gains, starts)
     hopes = np.maximum.reduceat(scores + gains, starts)
-    return float(0.5 * regularization * (weights @ weights) + (fears - hopes).mean())
+    return float(0.5 * regularization * (weights @ weights) + lists.mean(fears - hopes))
 
 
 def _references(
@@ -264,7 +264,7 @@ def _references(
 
 def _score(problem: Problem, lists: ScaledLists, weights: Floats) -> float:
     best = first_of_largest(lists.offsets, lists.scores(weights))
-    totals = problem.tuning_set.stats[best].sum(axis=0, dtype=np.float64)
+    totals = problem.tuning_set.weighted_stats[best].sum(axis=0, dtype=np.float64)
     return float(problem.metric.score(totals))
 
 
@@ -316,6 +316,7 @@ ALGORITHMS = (
         options=MarginOptions,
         optimize=large_margin,
         order_matters=True,
+        weighs_sentences=True,
     ),
     Algorithm(
         name="cutting-plane",
@@ -325,5 +326,6 @@ ALGORITHMS = (
         options=CuttingPlaneOptions,
         optimize=cutting_plane,
         order_matters=True,
+        weighs_sentences=True,
     ),
 )

@@ -6,6 +6,8 @@ sentence that is not an oracle:
 
     lambda/2 |w|^2 + 1/n sum max(0, demand - w . (h(o) - h(e)))
 
+A pair of a sentence of weight ``c`` counts ``c`` times, in the sum and in ``n``.
+
 It is solved in the dual (Hsieh et al. 2008; section 5.3 of the survey). Pairs are numbers of rows:
 their differences are never stored, and memory is some 40 bytes a pair.
 """
@@ -63,11 +65,18 @@ class PairsLoss:
             self.lists.features,
         )
 
-    def mean_loss(self, weights: Floats, pairs: OraclePairs) -> tuple[float, int]:
-        """Return the mean hinge loss at ``weights``, and the number of pairs."""
+    @property
+    def row_weights(self) -> Scores:
+        """The weight of each hypothesis' sentence."""
+        return self.lists.weights_of_sentences[self.lists.owners]
+
+    def mean_loss(self, weights: Floats, pairs: OraclePairs) -> tuple[float, float]:
+        """Return the mean hinge loss at ``weights``, and the weighted number of pairs."""
         scores = self.lists.scores(weights) - self.gains
-        _, count, loss = count_violations(pairs, scores, self.least, np.zeros(len(scores)))
-        return float(loss) / max(1, count), int(count)
+        _, count, loss = count_violations(
+            pairs, scores, self.least, self.row_weights, np.zeros(len(scores))
+        )
+        return float(loss) / (count or 1.0), float(count)
 
 
 def solve_pairs(
@@ -87,13 +96,14 @@ def solve_pairs(
     descent = start_descent(pairs, np.zeros(len(loss.gains)))
     demands = loss.least - (pairs.base[descent.better] - pairs.base[descent.worse])
     # The loss of pairs with equal features is the same at any weights.
-    constant = at_zero * n_pairs - np.maximum(demands, 0.0).sum()
-    cap = 1.0 / (loss.regularization * max(1, n_pairs))
+    counts = loss.row_weights[descent.better]
+    constant = at_zero * n_pairs - (counts * np.maximum(demands, 0.0)).sum()
+    caps = counts / (loss.regularization * (n_pairs or 1.0))
     seed = np.uint64(rng.integers(1, 2**63))
     best, objective, bound = weights, at_zero, -np.inf
     rounds: list[dict[str, float]] = []
     while len(rounds) * _SWEEPS < sweeps and len(demands):
-        after, _ = descend_pairs(pairs, descent, loss.least, weights, cap, 0.0, _SWEEPS, seed)
+        after, _ = descend_pairs(pairs, descent, loss.least, weights, caps, 0.0, _SWEEPS, seed)
         seed = np.uint64(after)
         coefficients = np.zeros(len(loss.gains))
         add_coefficients(descent, coefficients)
@@ -101,7 +111,7 @@ def solve_pairs(
         square = 0.5 * loss.regularization * float(weights @ weights)
         reached = square + loss.mean_loss(weights, pairs)[0]
         gained = loss.regularization * float(descent.multipliers @ demands)
-        bound = max(bound, float(gained - square + constant / max(1, n_pairs)))
+        bound = max(bound, float(gained - square + constant / (n_pairs or 1.0)))
         if reached < objective:
             best, objective = weights, reached
         rounds.append({"objective": reached, "bound": bound})

@@ -106,7 +106,8 @@ def solve_one_slack(
         none = np.zeros((0, loss.lists.n_sentences), dtype=np.int64)
         planes = Planes(none, np.zeros(0))
     others, multipliers = planes.others, planes.multipliers
-    goals, size = loss.demands[others].mean(axis=1), len(loss.lists.columns)
+    goals = np.array([loss.lists.mean(demands) for demands in loss.demands[others]])
+    size = len(loss.lists.columns)
     normals, gram = _Normals(size), np.zeros((0, 0))
     for rows in others:
         gram = normals.append(loss.mean_difference(rows), gram)
@@ -123,7 +124,7 @@ def solve_one_slack(
             loss, weights, violations, dual_bound(loss, weights, float(multipliers @ goals))
         )
         worst = first_of_largest(loss.lists.offsets, violations)
-        goal, normal = float(loss.demands[worst].mean()), loss.mean_difference(worst)
+        goal, normal = loss.lists.mean(loss.demands[worst]), loss.mean_difference(worst)
         slack = max(0.0, float((goals - normals.products(weights)).max(initial=0.0)))
         if goal - float(normal @ weights) <= slack + epsilon:
             best.done = True

@@ -17,9 +17,10 @@ hypothesis ``e`` of the first maximum is found, and
 
     w <- w - eta C (w - w0) / N + eta (h(fixed) - h(e))
 
-in ``T''`` passes. Such passes may overshoot. They are accepted only if the convex objective falls;
-otherwise they are undone and the step ``eta`` is halved. So neither that objective nor the ramp
-loss rises from one accepted step to the next.
+in ``T''`` passes. (A sentence of weight ``c`` counts ``c`` times in ``N``, and its step is
+multiplied by ``c``.) Such passes may overshoot. They are accepted only if the convex objective
+falls; otherwise they are undone and the step ``eta`` is halved. So neither that objective nor the
+ramp loss rises from one accepted step to the next.
 
 The paper's constants assume weights as large as those of decoders; here weights are mostly
 normalized. If all dense weights are active, so that their scale is free, the initial weights and
@@ -36,7 +37,7 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.arrays import Offsets, Scores
+from mosesplug.arrays import Offsets, Scores, SentenceValues
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.kernels import kernel
 from mosesplug.optimizers.batch.margin.options import GainOptions
@@ -185,7 +186,10 @@ class Ramp:
         firsts = np.maximum.reduceat(scores + self.raised * self.costs, self.lists.offsets[:-1])
         seconds = scores[fixed] - self.lowered * self.costs[fixed]
         moved = weights - self.origin
-        return 0.5 * self.regularization * float(moved @ moved) + float((firsts - seconds).sum())
+        losses = firsts - seconds
+        if self.lists.sentence_weights is not None:
+            losses = self.lists.sentence_weights * losses
+        return 0.5 * self.regularization * float(moved @ moved) + float(losses.sum())
 
 
 def rampion(
@@ -261,14 +265,14 @@ def _step(
     The old weights if there are none.
     """
     base = ramp.lists.scores(ramp.origin) + ramp.raised * ramp.costs
-    n_sentences = ramp.lists.n_sentences
+    n_sentences, sentence_weights = ramp.lists.n_sentences, ramp.lists.weights_of_sentences
     orders = np.concatenate([rng.permutation(n_sentences) for _ in range(passes)])
     for _ in range(_HALVINGS):
-        shrinkage = max(0.0, 1.0 - step * ramp.regularization / n_sentences)
+        pulls = step * ramp.regularization * sentence_weights / sentence_weights.sum()
         moved = weights - ramp.origin
         with np.errstate(over="ignore", invalid="ignore"):
             take_ramp_steps(ramp.lists.features, ramp.lists.offsets, base, fixed, orders,
-                    step, shrinkage, moved)  # fmt: skip
+                    step * sentence_weights, np.maximum(0.0, 1.0 - pulls), moved)  # fmt: skip
             after = ramp.surrogate(ramp.origin + moved, fixed)
         if after < before:
             return ramp.origin + moved, after, step
@@ -323,22 +327,23 @@ def take_ramp_steps(
     base: Scores,
     fixed: NDArray[np.int64],
     order: NDArray[np.int64],
-    step: float,
-    shrinkage: float,
+    steps: SentenceValues,
+    shrinkages: SentenceValues,
     moved: NDArray[np.float64],
 ) -> None:
     """Take one step for each sentence in ``order``.
 
-    ``moved <- shrinkage moved + step (h(f) - h(e))``. The weights are kept as their distance from
-    the initial ones, a scale times a vector: shrinking all of them changes one number.
+    ``moved <- shrinkage moved + step (h(f) - h(e))``, with those of the sentence. The weights are
+    kept as their distance from the initial ones, a scale times a vector: shrinking all of them
+    changes one number.
 
     Args:
         features: the features of the hypotheses.
         base: ``e`` has the largest sum of this and ``moved . h``.
         fixed: int64 ``[n_sentences]``, rows of the ``f``.
         order: int64, sentences, any number of times.
-        step: eta.
-        shrinkage: what the regularizer leaves of the distance.
+        steps: eta times the weight of each sentence.
+        shrinkages: what the regularizer leaves of the distance.
         moved: in and output, float64 ``[n_columns]``, the distance from the initial weights.
     """
     scale = 1.0
@@ -348,12 +353,12 @@ def take_ramp_steps(
             value = base[row] + scale * row_score(features, row, moved)
             if value > most:
                 best, most = row, value
-        scale *= shrinkage
+        scale *= shrinkages[sentence]
         if scale < _TINY:
             moved *= scale
             scale = 1.0
         if best != fixed[sentence]:
-            add_difference(features, fixed[sentence], best, step / scale, moved)
+            add_difference(features, fixed[sentence], best, steps[sentence] / scale, moved)
     moved *= scale
 
 
@@ -366,5 +371,6 @@ ALGORITHMS = (
         options=RampionOptions,
         optimize=rampion,
         order_matters=True,
+        weighs_sentences=True,
     ),
 )

@@ -150,6 +150,7 @@ def fit_differences(
     lists: ScaledLists,
     gains: Scores,
     contrast: Contrast,
+    counts: Floats,
     regularization: float,
     box: Box | None = None,
 ) -> Minimum:
@@ -158,39 +159,40 @@ def fit_differences(
     Args:
         lists: the hypotheses.
         contrast: from hypotheses to examples.
+        counts: float64 ``[n_examples]``, the weight of each example.
         regularization: lambda.
         box: limits of the weights; None: none.
     """
     # SciPy takes a tenth of a second to import, and other algorithms do not need it.
     from scipy.sparse.linalg import LinearOperator, lsqr
 
-    targets = contrast.apply(gains - lists.fixed_scores)
+    roots, total = np.sqrt(counts), float(counts.sum()) or 1.0
+    targets = roots * contrast.apply(gains - lists.fixed_scores)
 
     def forward(weights: Any) -> Floats:
         scores = lists.scores(np.ascontiguousarray(weights.reshape(-1))) - lists.fixed_scores
-        return contrast.apply(scores)
+        return roots * contrast.apply(scores)
 
     def backward(values: Any) -> Floats:
-        return lists.combine(contrast.transpose(np.ascontiguousarray(values.reshape(-1))))
+        return lists.combine(contrast.transpose(roots * values.reshape(-1)))
 
     if box is not None:
-        size = max(1, len(targets))
 
         def value_and_gradient(weights: Floats) -> tuple[float, Floats]:
             misses = forward(weights) - targets
-            value = float(misses @ misses) / size + regularization * float(weights @ weights)
-            return value, 2.0 * (backward(misses) / size + regularization * weights)
+            value = float(misses @ misses) / total + regularization * float(weights @ weights)
+            return value, 2.0 * (backward(misses) / total + regularization * weights)
 
         return minimize_in_box(
             value_and_gradient, np.zeros(len(lists.columns)), box, memory=20, decrease=1e-14
         )
     shape = (len(targets), len(lists.columns))
     operator = LinearOperator(shape, matvec=forward, rmatvec=backward, dtype=np.float64)
-    damp = float(np.sqrt(regularization * len(targets)))
+    damp = float(np.sqrt(regularization * total))
     solved = lsqr(operator, targets, damp=damp, atol=1e-10, btol=1e-10, iter_lim=_ITERATIONS)
     weights, stopped, iterations = np.asarray(solved[0]), int(solved[1]), int(solved[2])
     misses = targets - forward(weights)
-    loss = float(misses @ misses) / max(1, len(targets))
+    loss = float(misses @ misses) / total
     return Minimum(
         weights, loss + regularization * float(weights @ weights), iterations, stopped != 7
     )
@@ -213,17 +215,19 @@ def regression(
     """
     gains = options.gains(problem, initial, rng)
     lists = scale_lists(problem, initial, options.scaling)
-    contrast, n_examples = _contrast(lists, gains, rng, options)
+    contrast, counts = _contrast(lists, gains, rng, options)
     progress(1, 2, "steps")
     weights, fit = fit_scaled(
         problem,
         initial,
         lists,
-        lambda own, box=None: fit_differences(own, gains, contrast, options.regularization, box),
+        lambda own, box=None: fit_differences(
+            own, gains, contrast, counts, options.regularization, box
+        ),
     )
     progress(2, 2, "steps")
     step = {
-        "examples": n_examples,
+        "examples": len(counts),
         "objective": fit.loss,
         "iterations": fit.iterations,
         "converged": fit.has_converged,
@@ -233,10 +237,11 @@ def regression(
 
 def _contrast(
     lists: ScaledLists, gains: Floats, rng: np.random.Generator, options: RegressionOptions
-) -> tuple[Contrast, int]:
-    """Return the examples, and how many there are."""
+) -> tuple[Contrast, Floats]:
+    """Return the examples, and the weight of each, float64 ``[n_examples]``."""
+    row_weights = lists.weights_of_sentences[lists.owners]
     if options.examples == "all":
-        return contrast_means(lists.offsets), len(gains)
+        return contrast_means(lists.offsets), row_weights
     if options.examples == "oracles":
         oracles = first_of_largest(lists.offsets, gains)[lists.owners]
         others = np.flatnonzero(oracles != np.arange(len(gains)))
@@ -253,7 +258,7 @@ def _contrast(
             "no two hypotheses of a sentence differ in score by enough; use longer n-best lists, "
             "or a smaller minimum_difference"
         )
-    return contrast_pairs(pairs, len(gains)), len(pairs)
+    return contrast_pairs(pairs, len(gains)), row_weights[pairs.better]
 
 
 ALGORITHMS = (
@@ -265,5 +270,6 @@ ALGORITHMS = (
         options=RegressionOptions,
         optimize=regression,
         keeps_bounds=True,
+        weighs_sentences=True,
     ),
 )

@@ -5,15 +5,17 @@ and 37) over the ``N`` sentences that have hypotheses, with ``o`` the reference 
 
     lambda/2 |w|^2 + 1/N sum over i of max over e of (demand_e - w . (h(o) - h(e)))
 
+A sentence of weight ``c`` counts ``c`` times, in the sum and in ``N``.
+
 The demand of a hypothesis is its cost (margin rescaling), or 1. The reference demands 0, so that no
 loss is below 0.
 
 In the dual problem, divided by lambda so that ``C = 1 / (lambda N)``, each hypothesis has a
-multiplier ``a_e >= 0``, those of a sentence add up to ``C``, and ``w = sum a_e (h(o) - h(e))``. In
-a sentence, the multiplier with the steepest slope takes from the flattest one above 0 (sequential
-minimal optimization, Platt 1999; sentence by sentence, Keerthi et al. 2008). Visits to all
-hypotheses alternate with visits to those that have a multiplier. Cutting planes (``planes``) solve
-the same problem. All know a lower bound, the dual objective, which never falls.
+multiplier ``a_e >= 0``, those of a sentence add up to ``c C``, and ``w = sum a_e (h(o) - h(e))``.
+In a sentence, the multiplier with the steepest slope takes from the flattest one above 0
+(sequential minimal optimization, Platt 1999; sentence by sentence, Keerthi et al. 2008). Visits to
+all hypotheses alternate with visits to those that have a multiplier. Cutting planes (``planes``)
+solve the same problem. All know a lower bound, the dual objective, which never falls.
 """
 
 from __future__ import annotations
@@ -63,9 +65,16 @@ class WorstLoss:
     regularization: float
 
     @property
-    def cap(self) -> float:
-        """``C = 1 / (lambda N)``, of the same problem divided by lambda."""
-        return 1.0 / (self.regularization * self.lists.n_sentences)
+    def shares(self) -> Floats:
+        """``c / N`` of each sentence, float64 ``[n_sentences]``."""
+        weights = self.lists.weights_of_sentences
+        return np.asarray(weights / weights.sum())
+
+    @property
+    def caps(self) -> Floats:
+        """``c C = c / (lambda N)``, of the same problem divided by lambda."""
+        weights = self.lists.weights_of_sentences
+        return np.asarray(weights / (self.regularization * weights.sum()))
 
     def violations(self, weights: Floats) -> Floats:
         """Return by how much each hypothesis misses its margin, float64 ``[n_hyps]``."""
@@ -76,7 +85,7 @@ class WorstLoss:
     def objective(self, weights: Floats, violations: Floats) -> float:
         """Return regularizer and mean loss; ``violations`` are those of ``weights``."""
         losses = np.maximum.reduceat(violations, self.lists.offsets[:-1])
-        return 0.5 * self.regularization * float(weights @ weights) + float(losses.mean())
+        return 0.5 * self.regularization * float(weights @ weights) + self.lists.mean(losses)
 
     def bound(self, weights: Floats, multipliers: Floats) -> float:
         """Return the dual objective of ``multipliers``, which lead to ``weights``."""
@@ -89,16 +98,16 @@ class WorstLoss:
         return self.lists.combine(coefficients)
 
     def mean_difference(self, others: NDArray[np.int64]) -> Floats:
-        """Return ``1/N sum (h(o) - h(e))`` over sentences, float64 ``[n_columns]``."""
-        coefficients = np.zeros(len(self.demands))
-        coefficients[self.references] += 1.0 / self.lists.n_sentences
-        coefficients[others] -= 1.0 / self.lists.n_sentences
+        """Return ``1/N sum c (h(o) - h(e))`` over sentences, float64 ``[n_columns]``."""
+        coefficients, shares = np.zeros(len(self.demands)), self.shares
+        coefficients[self.references] += shares
+        coefficients[others] -= shares
         return self.lists.combine(coefficients)
 
     def start(self) -> Floats:
         """Return multipliers of weights of 0, ``[n_hyps]``: the references have all."""
         multipliers = np.zeros(len(self.demands))
-        multipliers[self.references] = self.cap
+        multipliers[self.references] = self.caps
         return multipliers
 
 

@@ -340,6 +340,7 @@ MERT = Algorithm(
     # With 20, results of seeds differ two to three times as much, and are no better on average.
     tune_options=MappingProxyType({"restarts": 0}),
     tune_options_with="method=powell",
+    weighs_sentences=True,
 )
 
 ALGORITHMS = (MERT,)

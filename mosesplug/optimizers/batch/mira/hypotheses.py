@@ -87,7 +87,8 @@ class ListHypotheses:
             visit_sentences(self.lists, settings, state, order[one], own, gains)
             if decisions.occasion[visit]:
                 state.length[0] *= float(settings.decay)
-                state.length[0] += self._lengths[sentence]
+                count = float(self.lists.sentence_weights[sentence])
+                state.length[0] += count * self._lengths[sentence]
         return decisions
 
     def _gains(self, sentence: int, state: MiraState) -> NDArray[np.float32]:
@@ -113,10 +114,10 @@ class ListHypotheses:
         )
 
     def statistics(self, weights: SingleWeights) -> Statistics:
-        """Return summed statistics of the 1-best at ``weights``."""
+        """Return the weighted sum of the statistics of the 1-best at ``weights``."""
         best = first_best(self.lists, weights)
-        totals = self.lists.rows[self.lists.row_of[best]].sum(axis=0, dtype=np.float64)
-        return np.asarray(totals)
+        rows = self.lists.rows[self.lists.row_of[best]].astype(np.float64)
+        return np.asarray((self.lists.sentence_weights[:, None] * rows).sum(axis=0))
 
     def score(self, weights: SingleWeights) -> float:
         """Return the metric of the 1-best at ``weights``."""

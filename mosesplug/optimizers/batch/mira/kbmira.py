@@ -13,6 +13,9 @@ sentence's hypotheses and of those in the background: a metric may have no lengt
 is the same for all hypotheses of a sentence favors none. For scores from outside, that factor is
 the number of sentences, so that a mean of scores gives the scores themselves as gain.
 
+A sentence of weight ``c`` may take a step of ``c C``, which is how far ``c`` updates by the same
+hope and fear move the weights, and joins the background ``c`` times.
+
 An update depends on all earlier ones, so an epoch cannot be computed in parallel with the same
 result. With shards (iterative parameter mixing, McDonald et al. 2010, Fig. 3), each shard visits
 its own sentences, from the same weights and with a background of its own, and after each epoch all
@@ -445,5 +448,6 @@ ALGORITHMS = (
         asks=frozenset({"updates"}),
         order_matters=True,
         keeps_bounds=True,
+        weighs_sentences=True,
     ),
 )

@@ -256,6 +256,7 @@ def _visit(
     row_of: NDArray[np.int64],
     row_offsets: NDArray[np.int64],
     rows: NDArray[np.float32],
+    sentence_weights: NDArray[np.float32],
     step_cap: np.float32,
     decay: np.float32,
     model_background: bool,
@@ -313,15 +314,17 @@ def _visit(
         n = _subtract(
             start, size, hope, fear, n_dense, dense, indptr, columns, values, changed, changes
         )
+        # As many steps as the sentence has weight, each at most the cap, move the weights as far.
+        count = sentence_weights[sentence]
         losses[visit] = _move_weights(
-            step_cap, active, low, high, weights, totals, updated, updates,
+            count * step_cap, active, low, high, weights, totals, updated, updates,
             changed, changes, n, margin,
         )  # fmt: skip
         # As in Moses, sentences without an update leave the background as it is.
         chosen = row_of[start + (model if model_background else hope)]
         for column in range(len(background)):
             background[column] *= decay
-            background[column] += rows[chosen, column]
+            background[column] += count * rows[chosen, column]
 
 
 @kernel

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.arrays import Offsets, Scores
+from mosesplug.arrays import Offsets, Scores, SentenceValues
 from mosesplug.kernels import kernel
 from mosesplug.optimizers.batch.ranking.hinge import HingeLosses
 from mosesplug.optimizers.batch.ranking.linear import LossCurve, ScoreLoss
@@ -179,15 +179,17 @@ def all_pairs(
     *,
     minimum_difference: float = 0.0,
     by_gap: bool = False,
+    sentence_weights: SentenceValues | None = None,
 ) -> AllPairs:
     """Return the pairs of hypotheses of a sentence with different gains.
 
-    The weights of a sentence's pairs add up to 1.
+    The weights of a sentence's pairs add up to the weight of the sentence.
 
     Args:
         minimum_difference: the minimum difference of the gains of a pair; equal ones are never a
             pair.
         by_gap: whether a pair's weight is proportional to its difference of gains.
+        sentence_weights: None: 1 each.
     """
     offsets = np.array(offsets, dtype=np.int64)
     gains = np.array(gains, dtype=np.float64)
@@ -208,7 +210,8 @@ def all_pairs(
     weights = pairs.sums(order, zeros, 1.0, zeros)[:, 0]
     sentences = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     of_sentence = np.bincount(sentences, weights, len(offsets) - 1)
-    shares = (1.0 / np.where(of_sentence > 0.0, of_sentence, 1.0))[sentences]
+    weight = 1.0 if sentence_weights is None else sentence_weights
+    shares = (weight / np.where(of_sentence > 0.0, of_sentence, 1.0))[sentences]
     return AllPairs(
         offsets, gains, levels, above, below, by_gap, shares,
         float(weights @ shares), int(counts.sum()),

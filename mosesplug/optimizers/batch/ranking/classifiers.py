@@ -37,6 +37,7 @@ def fit_perceptron(
     rng: np.random.Generator,
     *,
     offsets: Floats | float = 0.0,
+    counts: Floats | float = 1.0,
     epochs: int = 10,
     box: Box | None = None,
 ) -> Minimum:
@@ -46,29 +47,34 @@ def fit_perceptron(
         examples: SciPy sparse array (CSR), float64 ``[n_examples, n_features]``.
         rng: the random generator of the order in each pass.
         offsets: float64 ``[n_examples]``, added to the margins.
+        counts: float64 ``[n_examples]``, the factor of each example's steps, or of all.
         epochs: maximum passes over the examples; a pass without a mistake is the last.
         box: limits of the weights after each step, and so of the average; None: none.
 
     Returns:
-        ``loss`` is the sum of the margins below 0, ``iterations`` counts passes, and ``converged``
-        says whether the last pass made no mistake.
+        ``loss`` is the weighted sum of the margins below 0, ``iterations`` counts passes, and
+        ``converged`` says whether the last pass made no mistake.
     """
     n_examples, n_features = examples.shape
     indptr, indices = examples.indptr.astype(np.int64), examples.indices.astype(np.int64)
-    own_offsets = np.ascontiguousarray(np.broadcast_to(offsets, n_examples), dtype=np.float64)
+    own_offsets, own_counts = (
+        np.ascontiguousarray(np.broadcast_to(values, n_examples), dtype=np.float64)
+        for values in (offsets, counts)
+    )
     weights, late = np.zeros(n_features), np.zeros(n_features)
     low, high = box or (np.full(n_features, -np.inf), np.full(n_features, np.inf))
     weights[:] = np.clip(weights, low, high)
     mistakes, epoch = 1, 0
     while epoch < epochs and mistakes:
         mistakes = _pass(
-            indptr, indices, examples.data, own_offsets, rng.permutation(n_examples), weights, late,
-            epoch * n_examples, low, high,
+            indptr, indices, examples.data, own_offsets, own_counts, rng.permutation(n_examples),
+            weights, late, epoch * n_examples, low, high,
         )  # fmt: skip
         epoch += 1
     average = weights - late / max(1, epoch * n_examples)
     margins = np.asarray(examples @ average + own_offsets)
-    return Minimum(average, float(np.maximum(-margins, 0.0).sum()), epoch, not mistakes)
+    loss = float((own_counts * np.maximum(-margins, 0.0)).sum())
+    return Minimum(average, loss, epoch, not mistakes)
 
 
 @kernel
@@ -77,6 +83,7 @@ def _pass(
     indices: NDArray[np.int64],
     data: NDArray[np.float64],
     offsets: NDArray[np.float64],
+    counts: NDArray[np.float64],
     order: NDArray[np.int64],
     weights: NDArray[np.float64],
     late: NDArray[np.float64],
@@ -91,6 +98,7 @@ def _pass(
         indices: int64 ``[nnz]``.
         data: float64 ``[nnz]``.
         offsets: float64 ``[n_examples]``.
+        counts: float64 ``[n_examples]``, factors of the steps.
         order: int64 ``[n_examples]``.
         weights: in and output, float64 ``[n_features]``.
         late: in and output, float64 ``[n_features]``: each change of the weights times the steps
@@ -108,7 +116,7 @@ def _pass(
         if margin <= 0.0 and last > first:
             mistakes += 1
             for entry in range(first, last):
-                column, change = indices[entry], data[entry]
+                column, change = indices[entry], counts[example] * data[entry]
                 if not low[column] <= weights[column] + change <= high[column]:
                     limit = low[column] if change < 0.0 else high[column]
                     change = limit - weights[column]
@@ -189,6 +197,7 @@ def fit_pairs(
     from scipy.sparse import csr_array, hstack
 
     examples = differences(problem.tuning_set, pairs, problem.active_mask)
+    counts = pairs.take(problem.tuning_set.row_weights)
 
     def fit(column: Floats | None, offsets: Floats | float, box: Box | None = None) -> Minimum:
         own = examples
@@ -196,7 +205,7 @@ def fit_pairs(
             own = hstack([examples, csr_array(column[:, None])], format="csr")
         # The added column holds the score of inactive weights, which keep their values.
         is_tuned = np.arange(own.shape[1]) < examples.shape[1]
-        return _fit(own, offsets, options, rng, box, is_tuned)
+        return _fit(own, offsets, counts, options, rng, box, is_tuned)
 
     return fit_active(
         problem, initial, lambda scores: scores[pairs.better] - scores[pairs.worse], fit
@@ -206,6 +215,7 @@ def fit_pairs(
 def _fit(
     examples: Any,
     offsets: Floats | float,
+    counts: Floats | float,
     options: ClassifierOptions,
     rng: np.random.Generator,
     box: Box | None,
@@ -213,14 +223,20 @@ def _fit(
 ) -> Minimum:
     precision = 0.5 * options.prior_precision
     if options.classifier == "hinge":
-        return fit_hinge(examples, precision=precision, offsets=offsets, box=box)
+        return fit_hinge(examples, precision=precision, offsets=offsets, counts=counts, box=box)
     if options.classifier == "perceptron":
         epochs = options.perceptron_epochs
-        return fit_perceptron(examples, rng, offsets=offsets, epochs=epochs, box=box)
+        return fit_perceptron(examples, rng, offsets=offsets, counts=counts, epochs=epochs, box=box)
     labels = np.ones(examples.shape[0])
     penalties = np.where(is_tuned, 0.5 * options.l1, 0.0) if options.l1 > 0.0 else None
     return fit_logistic(
-        examples, labels, precision=precision, offsets=offsets, box=box, penalties=penalties
+        examples,
+        labels,
+        precision=precision,
+        offsets=offsets,
+        box=box,
+        penalties=penalties,
+        counts=counts,
     )
 
 

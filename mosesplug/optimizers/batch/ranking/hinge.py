@@ -123,23 +123,25 @@ def fit_hinge(
     *,
     precision: float = 1.0,
     offsets: Floats | float = 0.0,
+    counts: Floats | float = 1.0,
     tolerance: float = 1e-3,
     box: Box | None = None,
 ) -> Minimum:
-    """Fit a support vector machine: ``sum max(0, 1 - x . w - offset)`` and a prior.
+    """Fit a support vector machine: ``sum c max(0, 1 - x . w - offset)`` and a prior.
 
     Args:
         examples: float64 ``[n_examples, n_features]``, a NumPy or SciPy sparse array (CSR); all of
             one class, such as differences of features. There is no bias.
         precision: the precision of the prior, ``1 / C``.
         offsets: float64 ``[n_examples]``, added to the margins.
+        counts: float64 ``[n_examples]``, ``c``, the weight of each example, or of all.
         tolerance: largest duality gap, as a share of the loss.
         box: limits of the weights; None: none.
     """
 
     return minimize_hinge(
         examples,
-        _about(np.zeros(examples.shape[0])),
+        _about(np.zeros(examples.shape[0]), counts),
         compute_moments(examples),
         precision=precision,
         offsets=offsets,
@@ -148,8 +150,8 @@ def fit_hinge(
     )
 
 
-def _about(center: Floats) -> HingeLosses:
-    """Return ``sum max(0, 1 - d)``, rounded about slopes, float64 ``[n_examples]``."""
+def _about(center: Floats, counts: Floats | float) -> HingeLosses:
+    """Return ``sum c max(0, 1 - d)``, rounded about slopes, float64 ``[n_examples]``."""
 
     def slopes(width: float, scores: Floats) -> Floats:
         return np.clip((1.0 - scores) / width + center, 0.0, 1.0)
@@ -157,15 +159,17 @@ def _about(center: Floats) -> HingeLosses:
     def rounded(width: float) -> ScoreLoss:
         def loss(scores: Floats) -> LossCurve:
             own = slopes(width, scores)
-            value = float(np.sum(own * (1.0 - scores) - 0.5 * width * (own - center) ** 2))
-            curved = np.where((own > 0.0) & (own < 1.0), 1.0 / width, 0.0)
-            return LossCurve(value, -own, lambda vector: curved * vector)
+            terms = own * (1.0 - scores) - 0.5 * width * (own - center) ** 2
+            curved = counts * np.where((own > 0.0) & (own < 1.0), 1.0 / width, 0.0)
+            return LossCurve(
+                float(np.sum(counts * terms)), -(counts * own), lambda vector: curved * vector
+            )
 
         return loss
 
     return HingeLosses(
-        exact=lambda scores: float(np.maximum(1.0 - scores, 0.0).sum()),
+        exact=lambda scores: float((counts * np.maximum(1.0 - scores, 0.0)).sum()),
         rounded_loss=rounded,
-        pull=lambda width, scores: float(slopes(width, scores).sum()),
-        next_losses=lambda width, scores: _about(slopes(width, scores)),
+        pull=lambda width, scores: float((counts * slopes(width, scores)).sum()),
+        next_losses=lambda width, scores: _about(slopes(width, scores), counts),
     )

@@ -3,11 +3,12 @@
 The classifier of ``megam -nobias binary`` (Daumé III 2004, "Notes on CG and LM-BFGS optimization of
 logistic regression"): the weights ``w`` with the smallest
 
-    sum over examples of  log(1 + exp(m)) - y m,   m = x . w + offset,   plus  precision/2 |w|^2
+    sum over examples of  c (log(1 + exp(m)) - y m),   m = x . w + offset,   plus  precision/2 |w|^2
 
-where the label ``y`` is 1, 0, or a probability. The loss is convex; with a positive precision it
-has one minimum, which L-BFGS finds. MT features differ in scale by orders of magnitude, which slows
-down L-BFGS: it works on weights in units of the curvature at 0.
+where the label ``y`` is 1, 0, or a probability, and ``c`` the weight of the example. The loss is
+convex; with a positive precision it has one minimum, which L-BFGS finds. MT features differ in
+scale by orders of magnitude, which slows down L-BFGS: it works on weights in units of the curvature
+at 0.
 """
 
 from __future__ import annotations
@@ -36,13 +37,14 @@ def logistic_loss(
     labels: NDArray[np.float64],
     precision: float,
     offsets: NDArray[np.float64] | float = 0.0,
+    counts: NDArray[np.float64] | float = 1.0,
 ) -> tuple[float, NDArray[np.float64]]:
     """Return the loss of ``fit_logistic`` and its gradient, float64 ``[n_features]``."""
     margins = examples @ weights + offsets
     # Neither exponential overflows: log(1 + exp(m)), and the logistic function of m.
     losses = np.maximum(margins, 0.0) + np.log1p(np.exp(-np.abs(margins))) - labels * margins
-    loss = losses.sum()
-    gradient = examples.T @ (0.5 + 0.5 * np.tanh(0.5 * margins) - labels)
+    loss = (counts * losses).sum()
+    gradient = examples.T @ (counts * (0.5 + 0.5 * np.tanh(0.5 * margins) - labels))
     return (
         float(loss + 0.5 * precision * (weights @ weights)),
         np.asarray(gradient + precision * weights),
@@ -58,6 +60,7 @@ def fit_logistic(
     max_iterations: int = 1000,
     box: Box | None = None,
     penalties: NDArray[np.float64] | None = None,
+    counts: NDArray[np.float64] | float = 1.0,
 ) -> Minimum:
     """Fit the weights.
 
@@ -71,13 +74,17 @@ def fit_logistic(
         box: limits of the weights; None: none.
         penalties: float64 ``[n_features]``, the factor of each ``|w|`` that is added to the loss;
             None: 0.
+        counts: float64 ``[n_examples]``, the weight of each example, or of all.
     """
     n_examples, n_features = examples.shape
-    curvature = 0.25 * np.asarray(examples.multiply(examples).sum(axis=0)) + precision
+    squares = examples.multiply(examples)
+    if not np.isscalar(counts):
+        squares = squares.multiply(np.asarray(counts)[:, None]).tocsr()
+    curvature = 0.25 * np.asarray(squares.sum(axis=0)) + precision
     unit = 1.0 / np.sqrt(np.where(curvature > 0.0, curvature, 1.0))
 
     def scaled_loss(scaled: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        loss, gradient = logistic_loss(unit * scaled, examples, labels, precision, offsets)
+        loss, gradient = logistic_loss(unit * scaled, examples, labels, precision, offsets, counts)
         return loss, unit * gradient
 
     fit = minimize(

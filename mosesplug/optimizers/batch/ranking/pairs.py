@@ -75,6 +75,10 @@ class RankedPairs:
     def __len__(self) -> int:
         return len(self.better)
 
+    def take(self, of_rows: NDArray[np.float64] | None) -> NDArray[np.float64] | float:
+        """Return each pair's value of ``[n_hyps]`` that sentences share; 1 for None."""
+        return 1.0 if of_rows is None else of_rows[self.better]
+
 
 def sample_pairs(
     offsets: Offsets,

@@ -221,6 +221,7 @@ ALGORITHMS = (
         optimize=pro,
         keeps_bounds=True,
         order_matters=True,
+        weighs_sentences=True,
     ),
     Algorithm(
         name="pro+mert",
@@ -230,5 +231,6 @@ ALGORITHMS = (
         options=ProMertOptions,
         optimize=pro_mert,
         restarts=True,
+        weighs_sentences=True,
     ),
 )

@@ -126,6 +126,7 @@ def rank_all(
         sentence_scores(problem, options.sentence_bleu),
         minimum_difference=options.minimum_difference,
         by_gap=options.pair_weights == "difference",
+        sentence_weights=problem.tuning_set.sentence_weights,
     )
     if pairs.n_pairs == 0:
         raise OptimizerError(
@@ -251,7 +252,7 @@ def cross_entropy(
         raise OptimizerError(
             f"no hypothesis has a {problem.metric.name} above 0; check the references"
         )
-    loss = cross_entropy_loss(offsets, goals)
+    loss = cross_entropy_loss(offsets, goals, problem.tuning_set.row_weights)
     return _fit(problem, initial, minimize_score_loss, loss, options, {}, progress)
 
 
@@ -296,12 +297,16 @@ def metric_distributions(offsets: Offsets, gains: Scores, shares: Shares, best: 
     return goals
 
 
-def cross_entropy_loss(offsets: Offsets, goals: Scores) -> ScoreLoss:
+def cross_entropy_loss(
+    offsets: Offsets, goals: Scores, row_weights: Scores | None = None
+) -> ScoreLoss:
     """Return ``- sum p log q`` over all lists, with ``q`` the softmax of the scores.
 
     Args:
         goals: ``p``: 1 in sum over a list, or 0 for lists that do not count.
+        row_weights: factor of each hypothesis' list; None: 1.
     """
+    factors = 1.0 if row_weights is None else row_weights
     widths = np.diff(offsets)
     starts, widths = offsets[:-1][widths > 0], widths[widths > 0]
     counted = np.repeat(np.add.reduceat(goals, starts) > 0.0, widths)
@@ -314,13 +319,14 @@ def cross_entropy_loss(offsets: Offsets, goals: Scores) -> ScoreLoss:
         raw = np.exp(shifted)
         sums = np.add.reduceat(raw, starts)
         shares = np.where(counted, raw / spread(sums), 0.0)
-        value = float(np.sum(goals * (spread(np.log(sums)) - shifted)))
+        value = float(np.sum(factors * (goals * (spread(np.log(sums)) - shifted))))
 
         def product(vector: Floats) -> Floats:
             weighted = shares * vector
-            return np.asarray(weighted - shares * spread(np.add.reduceat(weighted, starts)))
+            means = spread(np.add.reduceat(weighted, starts))
+            return np.asarray(factors * (weighted - shares * means))
 
-        return LossCurve(value, shares - goals, product)
+        return LossCurve(value, factors * (shares - goals), product)
 
     return loss
 
@@ -334,6 +340,7 @@ ALGORITHMS = (
         options=RankAllOptions,
         optimize=rank_all,
         keeps_bounds=True,
+        weighs_sentences=True,
     ),
     Algorithm(
         name="cross-entropy",
@@ -343,5 +350,6 @@ ALGORITHMS = (
         options=CrossEntropyOptions,
         optimize=cross_entropy,
         keeps_bounds=True,
+        weighs_sentences=True,
     ),
 )

@@ -188,7 +188,7 @@ def solve_pairs_in_box(
     pairs: OraclePairs,
     scores: Scores,
     weights: ColumnValues,
-    bound: float,
+    bounds: Scores,
     tolerance: float,
     sweeps: int,
     rng: np.random.Generator,
@@ -201,6 +201,7 @@ def solve_pairs_in_box(
     Args:
         scores: all 0 to use every pair.
         weights: 0 where a feature is not active.
+        bounds: the bound of each hypothesis' pairs, the same within a sentence.
         tolerance: largest spread of the projected gradient at the end.
 
     Returns:
@@ -210,7 +211,8 @@ def solve_pairs_in_box(
     coefficients = np.zeros(len(pairs.base))
     seed = np.uint64(rng.integers(1, 2**63))
     descent = start_descent(pairs, scores)
-    descend_pairs(pairs, descent, 1.0, weights.copy(), bound, tolerance, sweeps, seed)
+    of_pairs = bounds[descent.better]
+    descend_pairs(pairs, descent, 1.0, weights.copy(), of_pairs, tolerance, sweeps, seed)
     return coefficients, float(add_coefficients(descent, coefficients))
 
 

@@ -33,7 +33,12 @@ from mosesplug.arrays import Choice, ColumnValues, FeatureMask, Offsets, Scores
 from mosesplug.metrics.few_sentences import FewSentences
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.lists.oracle_pairs import OraclePairs, count_violations
-from mosesplug.optimizers.lists.rows import CompactRows, FeatureRows, compact_rows
+from mosesplug.optimizers.lists.rows import (
+    CompactRows,
+    FeatureRows,
+    compact_rows,
+    filled_weights,
+)
 from mosesplug.optimizers.losses import SOFTMAX
 from mosesplug.optimizers.online import ball
 from mosesplug.optimizers.online.algorithms import online_algorithm
@@ -73,6 +78,7 @@ class _View:
         gains: None if neither the oracles nor the margins need them.
         weights: the current weights of the columns.
         scores: the model scores by these weights.
+        row_weights: the weight of each hypothesis' sentence; 1 without weights.
         active: whether a weight may change.
         memory: the learner's memory after this batch.
     """
@@ -87,6 +93,7 @@ class _View:
     gains: Scores | None
     weights: ColumnValues
     scores: Scores
+    row_weights: Scores
     active: FeatureMask
     memory: Mapping[str, NDArray[np.float64]]
 
@@ -119,6 +126,7 @@ def _make_view(
         gains=gains,
         weights=weights,
         scores=scores,
+        row_weights=np.ones(batch.n_hyps) if batch.row_weights is None else batch.row_weights,
         active=step.active[rows.columns],
         memory=memory,
     )
@@ -144,9 +152,10 @@ def _find_oracles(
         stats = batch.stats.astype(np.float64)
         filled = np.diff(batch.offsets) > 0
         owners = np.repeat(np.arange(int(filled.sum())), np.diff(batch.offsets)[filled])
-        own = stats[oracles.oracle_rows]
-        size = float(sizes[filled].sum())
-        gains = metric.score(own.sum(axis=0) - own[owners] + stats) * size
+        own, counts = stats[oracles.oracle_rows], filled_weights(batch)
+        size = float((counts * sizes[filled]).sum())
+        totals = (counts[:, None] * own).sum(axis=0)
+        gains = metric.score(totals - own[owners] + stats) * size
         return oracles, gains, {}
     memory = costs.memory(step.metric)
     memory |= {name: state.memory[name] for name in memory if name in state.memory}
@@ -236,7 +245,8 @@ def _compare_pairs(
         ),
     )
     coefficients, scores = np.empty(batch.n_hyps), view.scores + leads
-    count, total, loss = count_violations(pairs, scores, 1.0, coefficients)
+    ones = np.ones(batch.n_hyps)
+    count, total, loss = count_violations(pairs, scores, 1.0, ones, coefficients)
     return pairs, scores, coefficients, count, loss / max(1, total)
 
 
@@ -248,7 +258,7 @@ def oro_learner(options: HingeOptions) -> Learner:
 
     def update(view: _View) -> tuple[Scores, float, int]:
         _, _, coefficients, count, loss = _compare_pairs(options, view)
-        coefficients *= view.rate / max(1, count)
+        coefficients *= view.row_weights * (view.rate / max(1, count))
         return coefficients, loss, count
 
     return _rank_learner(options, update, needs_gains=options.margin == "cost")
@@ -275,7 +285,8 @@ def o_oro_learner(options: OOroOptions) -> Learner:
             pairs,
             np.zeros(len(scores)) if options.all_pairs else scores,
             shrunk,
-            view.rate / max(1, count) if options.bound == "share" else view.rate,
+            view.row_weights
+            * (view.rate / max(1, count) if options.bound == "share" else view.rate),
             options.dual_tolerance,
             options.dual_sweeps,
             view.step.rng,
@@ -320,7 +331,11 @@ def oro_softmax_learner(options: OroSoftmaxOptions) -> Learner:
 
     def update(view: _View) -> tuple[Scores, float, int]:
         losses, slopes, loss, size = _measure_lists(view)
-        return slopes * (-view.rate / size), loss, int(np.count_nonzero(losses > 0.0))
+        return (
+            slopes * view.row_weights * (-view.rate / size),
+            loss,
+            int(np.count_nonzero(losses > 0.0)),
+        )
 
     return _rank_learner(options, update)
 
@@ -332,6 +347,11 @@ def o_oro_softmax_learner(options: OOroSoftmaxOptions) -> Learner:
         batch, rate = view.batch, view.rate
         losses, slopes, loss, _ = _measure_lists(view)
         positive = np.flatnonzero(losses > 0.0)
+        counts = np.ones(batch.n_sentences)
+        if batch.sentence_weights is not None:
+            # The plane of a weighted loss is the weighted plane.
+            counts, losses = batch.sentence_weights, batch.sentence_weights * losses
+            slopes = view.row_weights * slopes
         owner = np.repeat(np.arange(batch.n_sentences), np.diff(batch.offsets))
         planes = np.empty((len(positive), len(view.weights)))
         for place, sentence in enumerate(positive):
@@ -351,7 +371,8 @@ def o_oro_softmax_learner(options: OOroSoftmaxOptions) -> Learner:
                 gram, gains, bound, options.dual_tolerance, options.dual_sweeps, view.step.rng
             )
             if options.renormalize:
-                renormalize(multipliers, float(multipliers.sum()), rate, up=options.scale_up)
+                mass = float((counts[positive] * multipliers).sum())
+                renormalize(multipliers, mass, rate, up=options.scale_up)
         shares = np.zeros(batch.n_sentences)
         shares[positive] = multipliers
         return -slopes * shares[owner], loss, len(positive)

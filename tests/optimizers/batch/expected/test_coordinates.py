@@ -31,7 +31,7 @@ def test_the_start_is_the_given_weights_scaled_to_unit_deviation() -> None:
     for factor in (1e-200, 1.0, 1e99):
         where = Coordinates.of(problem, factor * INITIAL)
         weights = where.weights(where.start)
-        assert variance_in_lists(LISTS.offsets, LISTS.model_scores(weights)) == pytest.approx(1.0)
+        assert variance_in_lists(LISTS, LISTS.model_scores(weights)) == pytest.approx(1.0)
         np.testing.assert_allclose(weights / weights[0], INITIAL / INITIAL[0])
 
 

@@ -70,7 +70,8 @@ def test_steps_against_plain_ones() -> None:
     step, shrinkage = 0.05, 1.0 - 0.05 * 0.7 / 3
     moved = start.copy()
     base = lists.scores(ramp.origin) + ramp.costs
-    take_ramp_steps(lists.features, lists.offsets, base, fixed, order, step, shrinkage, moved)
+    steps, shrinkages = (np.full(lists.n_sentences, value) for value in (step, shrinkage))
+    take_ramp_steps(lists.features, lists.offsets, base, fixed, order, steps, shrinkages, moved)
     weights = ramp.origin + start
     for sentence in order:
         own = np.arange(*lists.offsets[sentence : sentence + 2])

@@ -51,7 +51,8 @@ def test_normal_equations(regularization: float, pairs: RankedPairs | None) -> N
     rows, targets = map_ @ matrix(lists), map_ @ (gains - lists.fixed_scores)
     n = len(rows)
     wanted = np.linalg.solve(rows.T @ rows / n + regularization * np.eye(9), rows.T @ targets / n)
-    fit = fit_differences(lists, gains, contrast, regularization)
+    ones = np.ones(len(contrast.apply(gains)))
+    fit = fit_differences(lists, gains, contrast, ones, regularization)
     assert fit.has_converged
     np.testing.assert_allclose(fit.weights, wanted, atol=1e-6)
     loss = ((targets - rows @ wanted) ** 2).mean() + regularization * wanted @ wanted

@@ -145,9 +145,12 @@ def test_violated_pairs_are_counted_by_hypothesis(seed: int) -> None:
     better, worse = listed(pairs)
     losses = np.maximum(0.0, 1.0 - (scores[better] - scores[worse]))
     coefficients = np.full(len(scores), np.nan)
-    count, total, loss = count_violations(pairs, scores, 1.0, coefficients)
-    assert (count, total) == (np.count_nonzero(losses), len(better))
-    assert loss == pytest.approx(losses.sum())
+    row_weights = np.repeat(
+        np.random.default_rng(seed).integers(1, 4, len(pairs.offsets) - 1), np.diff(pairs.offsets)
+    ).astype(np.float64)
+    count, total, loss = count_violations(pairs, scores, 1.0, row_weights, coefficients)
+    assert (count, total) == (np.count_nonzero(losses), row_weights[better].sum())
+    assert loss == pytest.approx(losses @ row_weights[better])
     expected = (matrix[better] - matrix[worse])[losses > 0.0].sum(axis=0)
     np.testing.assert_allclose(coefficients @ matrix, expected, atol=1e-12)
 
@@ -165,7 +168,8 @@ def test_pairs_against_a_general_solver(seed: int, bound: float) -> None:
     for scores in (np.zeros(len(matrix)), pairs.base + matrix @ weights):
         chosen = scores[better] - scores[worse] < 1.0
         expected = by_slsqp(phi[chosen], gains[chosen], bound, summed=False)
-        coefficients, total = solve_pairs_in_box(pairs, scores, weights, bound, 1e-11, SWEEPS, rng)
+        bounds = np.full(len(matrix), bound)
+        coefficients, total = solve_pairs_in_box(pairs, scores, weights, bounds, 1e-11, SWEEPS, rng)
         np.testing.assert_allclose(coefficients @ matrix, expected @ phi[chosen], atol=2e-6)
         assert total == pytest.approx(expected.sum(), abs=2e-6)
     expected = by_slsqp(phi, gains, bound, summed=True)
@@ -212,16 +216,17 @@ def test_pairs_without_a_difference_do_not_count() -> None:
         FeatureRows(dense, none, np.zeros(0, dtype=np.int32), np.zeros(0)),
     )
     rng = np.random.default_rng(0)
-    found, total = solve_pairs_in_box(pairs, np.zeros(3), np.zeros(2), 0.2, 0.0, 10, rng)
+    bounds = np.full(3, 0.2)
+    found, total = solve_pairs_in_box(pairs, np.zeros(3), np.zeros(2), bounds, 0.0, 10, rng)
     np.testing.assert_allclose(found, [0.2, 0.0, -0.2])
     assert total == pytest.approx(0.2)
 
 
 def test_same_seed_same_multipliers() -> None:
     pairs, matrix = random_pairs(np.random.default_rng(3))
-    zero = np.zeros(len(matrix))
+    zero, bounds = np.zeros(len(matrix)), np.full(len(matrix), 0.2)
     found = [
-        solve_pairs_in_box(pairs, zero, np.zeros(5), 0.2, 1e-3, 5, np.random.default_rng(seed))
+        solve_pairs_in_box(pairs, zero, np.zeros(5), bounds, 1e-3, 5, np.random.default_rng(seed))
         for seed in (1, 1)
     ]
     assert found[0][0].tobytes() == found[1][0].tobytes()
