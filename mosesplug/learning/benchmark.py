@@ -23,12 +23,16 @@ from mosesplug.learning.data import read_data
 from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData, LearningData
 from mosesplug.learning.lists.stored import select_iterations
 from mosesplug.optimizers import Algorithm, Optimizer, Problem, Progress, corpus_score
+from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers.online.learner import LearnerState
 from mosesplug.optimizers.problem import no_progress, normalize
 from mosesplug.settings.algorithm_options import make_options, unknown_option
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.tuning.online.state import decode_states, encode_states
 from mosesplug.tuning.workdir.stores import open_run_store
+
+OPTIMUM = "(optimum)"
+"""The name of the best weights of all."""
 
 _WARM_UP_SENTENCES = 3
 """Size of a first, unmeasured run, which loads and compiles what an algorithm needs."""
@@ -128,15 +132,24 @@ class BenchmarkResult:
         held_out: score on the held-out sentences; None without any.
         cpu_seconds: the CPU seconds of all threads, without loading and compiling.
         active: number of weights that are not 0.
+        gap: by how much the score is below the optimum; None if that is unknown.
     """
 
-    JSON_KEYS: ClassVar = "algorithm score held_out? cpu_seconds active"
+    JSON_KEYS: ClassVar = "algorithm score held_out? cpu_seconds active gap?"
 
     algorithm: str
     score: SeedValues
     held_out: SeedValues | None
     cpu_seconds: SeedValues
     active: SeedValues
+    gap: SeedValues | None = None
+
+    def compare(self, optimum: BenchmarkResult | Refusal | None) -> BenchmarkResult:
+        """Return the result with its gap to the optimum, if that was found."""
+        if not isinstance(optimum, BenchmarkResult):
+            return self
+        gaps = [optimum.score.mean - score for score in self.score.values]
+        return replace(self, gap=SeedValues.of(gaps))
 
 
 @dataclass(frozen=True)
@@ -283,6 +296,20 @@ def measure_optimizer(
         SeedValues.of(seconds),
         SeedValues.of(active),
     )
+
+
+def find_optimum(
+    tasks: Sequence[BenchmarkTask], progress: Progress = no_progress
+) -> BenchmarkResult | Refusal:
+    """Find the best weights of all on the merged hypotheses, if these are few enough.
+
+    Args:
+        tasks: as for ``measure_optimizer``; hypotheses of earlier decodings do not matter.
+    """
+    exact = bind_settings([find_algorithm("mert")], {"method": "exact"})[0]
+    merged = [replace(task, earlier=()) for task in tasks]
+    result = measure_optimizer(merged, exact, 1, progress)
+    return replace(result, algorithm=OPTIMUM)
 
 
 def score_tasks(

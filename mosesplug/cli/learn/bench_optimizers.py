@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from formats.pipes import wrap_files
 from mosesplug.cli.learn.options import BenchOptimizersCommand
@@ -12,11 +13,13 @@ from mosesplug.cli.shared.output import print_formats, progress_bar
 from mosesplug.cli.shared.tables import print_record, print_table
 from mosesplug.errors import UsageError
 from mosesplug.learning.benchmark import (
+    OPTIMUM,
     BenchmarkResult,
     BenchmarkTask,
     Refusal,
     SeedValues,
     bind_settings,
+    find_optimum,
     make_tasks,
     measure_optimizer,
     read_earlier,
@@ -47,7 +50,12 @@ class BenchmarkReport:
 
     Attributes:
         seeds: number of seeds of each.
+        optimum: the scores of the best weights of all, if they were searched.
     """
+
+    JSON_KEYS: ClassVar = (
+        "signature sentences held_out_sentences hypotheses seeds start optimum? algorithms"
+    )
 
     signature: str
     sentences: int
@@ -56,6 +64,7 @@ class BenchmarkReport:
     seeds: int
     start: StartScores
     algorithms: tuple[BenchmarkResult | Refusal, ...]
+    optimum: BenchmarkResult | Refusal | None = None
 
 
 def bench_optimizers(options: BenchOptimizersCommand) -> None:
@@ -92,15 +101,22 @@ def bench_optimizers(options: BenchOptimizersCommand) -> None:
         folds=settings.folds or 0,
         seed=options.split_seed,
     )
-    table = _Table(wanted, data.signature)
+    table = _Table(wanted, data.signature, has_gaps=options.optimum)
     if not options.json:
         _print_head(data, tasks, options.seeds)
         table.begin(*score_tasks(tasks))
-    results = []
+    optimum = None
+    if options.optimum:
+        with progress_bar(is_quiet) as progress:
+            optimum = find_optimum(tasks, progress)
+        if not options.json:
+            table.add(optimum)
+    results: list[BenchmarkResult | Refusal] = []
     for optimizer in optimizers:
         # A bar for each algorithm, since rows of the table are printed between them.
         with progress_bar(is_quiet) as progress:
-            results.append(measure_optimizer(tasks, optimizer, options.seeds, progress))
+            result = measure_optimizer(tasks, optimizer, options.seeds, progress)
+        results.append(result.compare(optimum) if isinstance(result, BenchmarkResult) else result)
         if not options.json:
             table.add(results[-1])
     table.end()
@@ -114,6 +130,7 @@ def bench_optimizers(options: BenchOptimizersCommand) -> None:
                 options.seeds,
                 StartScores(*score_tasks(tasks)),
                 tuple(results),
+                optimum,
             )
         )
 
@@ -133,8 +150,9 @@ def _print_head(data: LearningData, tasks: Sequence[BenchmarkTask], seeds: int) 
 class _Table:
     """The table of results: as text each row at once, since the next may take minutes."""
 
-    def __init__(self, names: Sequence[str], signature: str) -> None:
-        self._width = max(map(len, ["algorithm", *names]))
+    def __init__(self, names: Sequence[str], signature: str, *, has_gaps: bool) -> None:
+        self._width = max(map(len, ["algorithm", *([OPTIMUM] if has_gaps else []), *names]))
+        self._has_gaps = has_gaps
         self._signature = signature
         self._rows: list[Sequence[str]] = []
 
@@ -142,12 +160,18 @@ class _Table:
         """Print the head and the scores of the starting weights."""
         scores = [score] if held_out is None else [score, held_out]
         heads = ["score", "held out"][: len(scores)]
-        self._add(["algorithm", *heads, "CPU s", "active"])
-        self._add(["(start)", *(_format_score(self._signature, value) for value in scores), "", ""])
+        last = ["CPU s", "active", *(["gap"] if self._has_gaps else [])]
+        self._add(["algorithm", *heads, *last])
+        shown = [_format_score(self._signature, value) for value in scores]
+        self._add(["(start)", *shown, *[""] * len(last)])
 
     def add(self, result: BenchmarkResult | Refusal) -> None:
         """Print the scores of an algorithm."""
-        self._add(_cells(result, self._signature))
+        cells = _cells(result, self._signature)
+        if self._has_gaps and isinstance(result, BenchmarkResult):
+            gap = result.gap
+            cells.append("" if gap is None else _join_deviation(f"{gap.mean:.4f}", gap))
+        self._add(cells)
 
     def end(self) -> None:
         """Print the whole table, if its layout is not text."""
@@ -174,7 +198,10 @@ def _cells(result: BenchmarkResult | Refusal, signature: str) -> list[str]:
 
 def _format_mean(signature: str, values: SeedValues) -> str:
     """Return ``mean ± deviation``, or the mean alone for one seed."""
-    mean = _format_score(signature, values.mean)
+    return _join_deviation(_format_score(signature, values.mean), values)
+
+
+def _join_deviation(mean: str, values: SeedValues) -> str:
     return mean if values.deviation is None else f"{mean} ± {values.deviation:.4f}"
 
 

@@ -73,6 +73,7 @@ class BenchOptimizersCommand:
     applies to every algorithm that has it. As in a run, the starting weights are divided by their
     L1 norm. With --in-turn, each list is learned from with the lists before it, from the weights
     of the list before. With --folds, weights are learned without each fold and scored on it.
+    --optimum is for few features and hypotheses (mert's method=exact).
 
     Examples: mosesplug bench-optimizers tuning --seeds 5 --held-out 0.2;
     mosesplug bench-optimizers run*.best100.out.gz --refs dev.en --init run1.dense
@@ -92,6 +93,10 @@ class BenchOptimizersCommand:
     seeds: Annotated[int, Opt("Run each with seeds 1 to N", "Learning", minimum=1)] = 3
     in_turn: Annotated[
         bool, Opt("Learn after each list or iteration, as a run does", "Learning")
+    ] = False
+    optimum: Annotated[
+        bool,
+        Opt("Also find the best weights of all, and each gap to them", "Learning"),
     ] = False
     split_seed: Annotated[
         int, Opt("Seed of the choice of held-out sentences or folds", "Held-out", minimum=0)

@@ -45,6 +45,23 @@ def test_a_table_of_a_store(run: Run) -> None:
         assert re.fullmatch(name + r" +\d\.\d{4} ± \d\.\d{4} +\d+\.\d +\d", line)
 
 
+def test_gaps_to_the_optimum(run: Run) -> None:
+    words = ("work", "--algorithms", "mert,kbmira", "--seeds", "2", "--optimum")
+    code, out, _ = run(*words, "--json")
+    assert code == 0
+    document = json.loads(out)
+    best = document["optimum"]["score"]["mean"]
+    for result in document["algorithms"]:
+        gaps = [best - score for score in result["score"]["values"]]
+        assert result["gap"]["values"] == pytest.approx(gaps)
+        assert min(gaps) >= 0.0
+    code, out, _ = run(*words, "--quiet")
+    lines = out.splitlines()
+    assert lines[3].split() == ["algorithm", "score", "CPU", "s", "active", "gap"]
+    assert lines[5].split()[:2] == ["(optimum)", f"{best:.4f}"]
+    assert re.fullmatch(r"mert .* 0\.\d{4} ± 0\.\d{4}", lines[6])
+
+
 def test_a_refusal_takes_the_place_of_figures(run: Run) -> None:
     words = ("--metric", "TER", "--refs", "ref", "--format", "markdown", "--held-out", "0.3")
     code, out, _ = run("work", *FEW, "--seeds", "1", *words, "--option", "inertia=2")

@@ -36,6 +36,7 @@ from mosesplug.optimizers.batch.mert.climb import (
     make_positive,
     try_random_point,
 )
+from mosesplug.optimizers.batch.mert.exact import search_exactly
 from mosesplug.optimizers.batch.mert.graphs import search_lists_first
 from mosesplug.optimizers.batch.mert.options import MertOptions
 from mosesplug.optimizers.line_search.space import IntervalChoice, Regularizer
@@ -108,10 +109,16 @@ def mert(
     and perturbations are moved into them.
 
     Raises:
-        OptimizerError: only zero weights
-            were found.
+        OptimizerError: only zero weights were found; or ``method=exact`` refuses the problem.
     """
     initial = normalize(problem, initial)
+    if options.method == "exact":
+        if options.l2 or options.interval != "best":
+            raise OptimizerError(
+                "method=exact maximizes the score itself: leave out l2 and interval, or use"
+                " method=powell"
+            )
+        return search_exactly(problem, initial, progress)
     candidates = problem.candidates
     takes_lists = not _has_lists(problem) and "batches" in candidates.answers
     if takes_lists and options.graph_search == "lists":
