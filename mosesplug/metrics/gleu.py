@@ -1,4 +1,4 @@
-"""GLEU, the sentence BLEU of Google's translation system (Wu et al. 2016, section 4.3).
+"""GLEU, the sentence BLEU of Google (Wu et al. 2016, section 4.3).
 
 It counts all n-grams of one to four words together, and divides the clipped matches by the n-grams
 of the longer side: the smaller one of precision and recall,

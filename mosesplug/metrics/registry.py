@@ -18,6 +18,7 @@ from mosesplug.metrics.chrf import Chrf
 from mosesplug.metrics.edit.cer import Cer
 from mosesplug.metrics.edit.mer import Mer
 from mosesplug.metrics.edit.wer import Cder, Wer
+from mosesplug.metrics.gleu import Gleu
 from mosesplug.metrics.interpolated import InterpolatedMetric
 from mosesplug.metrics.normalization import parse_normalization
 from mosesplug.metrics.outside import FORMULAS, WIDTHS, OutsideMetric
@@ -119,6 +120,7 @@ def settings_of_signature(signature: str) -> tuple[str, str]:
         setting, _, value = field.partition(":")
         if setting == "tok":
             setting, value = "tokenize", tokenizer_of_signature(field)
+        setting = "words" if setting == "nw" else setting
         # BLEU has ``smooth:none``; CHRF has a number under the same key.
         if setting in known and f"{setting}:{value}" not in ("smooth:none", "tokenize:none"):
             settings[setting] = _SPELLED.get(field, value)
@@ -269,6 +271,7 @@ _NORMALIZE = _Setting(
 )
 _REFLEN = _choice("reflen", "reference_length", _words("closest", "shortest", "average"))
 _REFS = _choice("refs", "reference_choice", _words("moses", "best"))
+_WORDS = _choice("words", "word_order", {str(order): order for order in range(5)})
 _BLANKS = _choice("blanks", "blanks", _words("keep", "remove"))
 
 _ENTRIES: Mapping[str, _Entry] = MappingProxyType(
@@ -276,7 +279,8 @@ _ENTRIES: Mapping[str, _Entry] = MappingProxyType(
         "BLEU": _entry_of(Bleu, "BLEU", _REFLEN, _CASE, _TOKENIZE),
         "CDER": _entry_of(Cder, "CDER", _CASE, _REFS, _TOKENIZE, _NORMALIZE),
         "CER": _entry_of(Cer, "CER", _CASE, _BLANKS, _NORMALIZE),
-        "CHRF": _entry_of(Chrf, "CHRF", _CASE, _real("beta"), _real("smooth")),
+        "CHRF": _entry_of(Chrf, "CHRF", _CASE, _real("beta"), _real("smooth"), _WORDS),
+        "GLEU": _entry_of(Gleu, "GLEU", _CASE, _TOKENIZE),
         "MER": _entry_of(Mer, "MER", _CASE, _TOKENIZE, _NORMALIZE),
         "PER": _entry_of(Per, "PER", _CASE, _TOKENIZE, _NORMALIZE),
         "TER": _entry_of(Ter, "TER", _CASE, _TOKENIZE, _NORMALIZE),

@@ -13,6 +13,7 @@ from sacrebleu.metrics.chrf import CHRF
 
 from mosesplug.metrics import Chrf
 from mosesplug.metrics.characters import space_out_lines
+from mosesplug.metrics.chrf import split_punctuation
 
 SPACES = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u200a\u2028\u2029\u202f\u205f\u3000"
 
@@ -37,10 +38,14 @@ def random_text(rng: np.random.Generator, n_lines: int) -> list[str]:
 
 @pytest.mark.parametrize("beta", [1, 2, 3])
 @pytest.mark.parametrize("n_references", [1, 3])
-def test_statistics_and_score_are_those_of_sacrebleu(beta: int, n_references: int) -> None:
+@pytest.mark.parametrize("words", [0, 2])
+def test_statistics_and_score_are_those_of_sacrebleu(
+    beta: int, n_references: int, words: int
+) -> None:
     rng = np.random.default_rng(beta)
     hypotheses, *references = (random_text(rng, 200) for _ in range(1 + n_references))
-    scorer, theirs = Chrf(beta=beta), CHRF(beta=beta)
+    scorer, theirs = Chrf(beta=beta, word_order=words), CHRF(beta=beta, word_order=words)
+    width = 3 * (6 + words)
     rows = rows_of(
         scorer,
         [text.encode() for text in hypotheses],
@@ -48,8 +53,8 @@ def test_statistics_and_score_are_those_of_sacrebleu(beta: int, n_references: in
     )
     statistics = np.array(theirs._extract_corpus_statistics(hypotheses, references))
     # Theirs: n-grams of the hypothesis, of the reference, and of both.
-    ordered = statistics.reshape(-1, 6, 3)[:, :, [2, 0, 1]].reshape(-1, 18)
-    np.testing.assert_array_equal(rows[:, :18], ordered)
+    ordered = statistics.reshape(-1, 6 + words, 3)[:, :, [2, 0, 1]].reshape(-1, width)
+    np.testing.assert_array_equal(rows[:, :width], ordered)
     score = theirs.corpus_score(hypotheses, references).score / 100
     assert float(scorer.score(rows.sum(axis=0))) == pytest.approx(score, rel=1e-12)
     sentences = [
@@ -57,6 +62,17 @@ def test_statistics_and_score_are_those_of_sacrebleu(beta: int, n_references: in
         for text, *group in zip(hypotheses, *references, strict=True)
     ]
     np.testing.assert_allclose(scorer.score(rows), sentences, rtol=1e-12)
+
+
+def test_words_of_chrf_plus_plus() -> None:
+    assert split_punctuation(b"(hi) you, 'tis . -- a.b x!!") == [
+        *("(hi", ")", "you", ",", "'", "tis", ".", "-", "-", "a.b", "x!", "!")
+    ]
+    scorer = Chrf(word_order=2)
+    row = rows_of(scorer, [b"a b, c"], [[b"a b c"]])[0]
+    assert row[18:24].tolist() == [3, 4, 3, 1, 3, 2]
+    assert scorer.statistics_names[18:24:3] == ("match_words1", "match_words2")
+    assert "|nw:2|" in scorer.signature()
 
 
 def test_hand_computed_counts() -> None:

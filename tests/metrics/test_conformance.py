@@ -16,8 +16,8 @@ ONE_REFERENCE = {"PER"}
 """Metrics that refuse several references."""
 
 
-SUMS = (("BLEU,TER", "weights:0.6+0.4"), ("WER,CHRF,PER", ""))
-"""Weighted sums, which are metrics like any other."""
+SUMS = (("BLEU,TER", "weights:0.6+0.4"), ("WER,CHRF,PER", ""), ("CHRF", "words:2"))
+"""Weighted sums, which are metrics like any other, and chrF++."""
 
 
 @pytest.fixture(params=(*((name, "") for name in metric_names()), *SUMS), ids=lambda pair: pair[0])

@@ -80,10 +80,10 @@ def test_ter_is_that_of_sacrebleu(corpus: Corpus) -> None:
     assert 1.0 - score(metric("TER-SACREBLEU"), corpus) == pytest.approx(theirs / 100, rel=1e-12)
 
 
-@given(corpora(), st.sampled_from([1, 2, 3]))
-def test_chrf_is_that_of_sacrebleu(corpus: Corpus, beta: int) -> None:
-    theirs = sacrebleu.CHRF(beta=beta).corpus_score(*corpus).score
-    ours = score(metric("CHRF", f"beta:{beta}"), corpus)
+@given(corpora(), st.sampled_from([1, 2, 3]), st.sampled_from([0, 1, 2]))
+def test_chrf_is_that_of_sacrebleu(corpus: Corpus, beta: int, words: int) -> None:
+    theirs = sacrebleu.CHRF(beta=beta, word_order=words).corpus_score(*corpus).score
+    ours = score(metric("CHRF", f"beta:{beta},words:{words}"), corpus)
     assert ours == pytest.approx(theirs / 100, rel=1e-12)
 
 

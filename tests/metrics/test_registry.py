@@ -136,7 +136,7 @@ def test_unknown_names_are_rejected(name: str, settings: str, message: str) -> N
 
 def test_names_are_those_that_work() -> None:
     assert metric_names() == (
-        *("BLEU", "CDER", "CER", "CHRF", "MER", "PER", "TER", "TER-SACREBLEU", "WER"),
+        *("BLEU", "CDER", "CER", "CHRF", "GLEU", "MER", "PER", "TER", "TER-SACREBLEU", "WER"),
     )
     assert [metric(name).name for name in metric_names()] == list(metric_names())
 
