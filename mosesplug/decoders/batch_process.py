@@ -14,6 +14,7 @@ from formats.text import read_bytes, read_lines
 from formats.weights.files import ShowWeights, format_sparse
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists
 from mosesplug.decoders.command import CommandTemplate, format_decoder_weights
+from mosesplug.decoders.kinds import WeightsFormat
 from mosesplug.decoders.moses import MosesCommands
 from mosesplug.decoders.processes.run import FinishedProcess, make_error, run_command
 from mosesplug.decoders.protocol import WEIGHT_FILES, BatchTask, ignore_command
@@ -163,18 +164,32 @@ class CommandProcess(_FileDecoder[CommandTemplate]):
     def _write_weights(self, weights: ModelWeights) -> Path:
         kind = self.decoder.weights_format
         path = self._file(WEIGHT_FILES[kind])
-        if kind != "moses":
-            path.write_bytes(format_decoder_weights(weights, kind))
-            return path
-        sparse = self._write_sparse(weights)
-        data = with_weights(
-            read_moses_ini(self.config),
-            ShowWeights(weights.groups),
-            sparse_file=None if sparse is None else str(sparse),
-            digits=None,
-        )
-        path.write_bytes(data)
+        write_weights(path, weights, kind, self.config)
         return path
+
+
+def write_weights(path: Path, weights: ModelWeights, kind: WeightsFormat, config: Path) -> None:
+    """Write the weights of a mini-batch with all digits.
+
+    Args:
+        path: its name ends as that of a file of this kind. A ``moses.ini`` names a file of sparse
+            weights, which is written beside it.
+        config: the ``moses.ini`` in which weights are replaced, if they are written so.
+    """
+    if kind != "moses":
+        path.write_bytes(format_decoder_weights(weights, kind))
+        return
+    sparse = None
+    if weights.sparse:
+        sparse = path.with_name(path.name.removesuffix(WEIGHT_FILES[kind]) + "sparse-weights")
+        sparse.write_bytes(format_sparse(weights.sparse))
+    data = with_weights(
+        read_moses_ini(config),
+        ShowWeights(weights.groups),
+        sparse_file=None if sparse is None else str(sparse),
+        digits=None,
+    )
+    path.write_bytes(data)
 
 
 def _check_missing_lists(numbers: Sequence[int], lists: Sequence[NBestList], stdout: Path) -> None:

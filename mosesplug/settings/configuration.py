@@ -376,6 +376,11 @@ class Configuration:
         return own or self.decoding.decoder
 
     @property
+    def keeps_lists(self) -> bool:
+        """Whether the store keeps the n-best lists of all iterations."""
+        return self.online is None or self.online.keep_lists
+
+    @property
     def source_text(self) -> Path | None:
         """The source sentences, a line of text for each; None for other or unknown input."""
         return None if self.decoding.decoder.input_type else self.input

@@ -79,6 +79,18 @@ class OnlineSettings:
         ),
     ] = "auto"
 
+    keep_lists: Annotated[
+        bool,
+        Opt(
+            "Keep the n-best lists of all epochs in the store",
+            "Online",
+            note="without lists, nothing can be learned or shown from them later",
+            details="--no-keep-lists removes the lists of an epoch when its result is stored. The "
+            "weights are the same, and the run can be continued, but nothing can learn from its "
+            "store, or look at its hypotheses.",
+        ),
+    ] = True
+
     def __post_init__(self) -> None:
         check_fields(self)
 

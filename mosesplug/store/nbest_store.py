@@ -430,6 +430,31 @@ class NBestStore(StoreReader):
             lambda transaction: writing.put_result(transaction, self._environment, iteration, value)
         )
 
+    def discard_lists(self, iteration: int) -> None:
+        """Remove the lists of the newest iteration; its record, result and graphs stay.
+
+        Its numbers of lists and hypotheses are 0 then. Its score, and the names of the sparse
+        features that it added, stay. The disk space is used by the next lists.
+
+        Raises:
+            StoreError: a newer iteration exists or is open, which may refer to its hypotheses.
+        """
+        state = self._load()
+        action = f"discard the lists of iteration {iteration} of"
+        writing.reject_open_iteration(self._environment, state, action)
+        if iteration != len(state.iterations):
+            raise StoreError(
+                f"cannot {action} the n-best store at {self._environment.path}: the newest is "
+                f"{len(state.iterations)}"
+            )
+        self._index, self._scored = HashIndex(), (("", ""), 1)
+        self._forget_state()
+        self._environment.write(
+            lambda transaction: writing.delete_lists(
+                transaction, self._environment, iteration, len(state.kinds)
+            )
+        )
+
     def drop_last(self, iteration: int) -> None:
         """Remove the newest iteration with its lists, graphs and record.
 

@@ -24,11 +24,12 @@ from mosesplug.store.checksums import (
     load_checksums,
     put_checksums,
 )
-from mosesplug.store.encoding import encode_value
+from mosesplug.store.encoding import decode_value, encode_value
 from mosesplug.store.files.environment import Environment
 from mosesplug.store.files.handles import delete_prefix
 from mosesplug.store.merge import Reader
 from mosesplug.store.state import (
+    CHECKSUMS,
     COMMIT,
     GRAPHS,
     GROWING,
@@ -269,6 +270,24 @@ def delete_iteration(
     """Remove everything of one iteration, finished or not."""
     for area, _, prefix in list_areas(iteration, n_kinds):
         delete_prefix(transaction, environment[area], prefix)
+
+
+def delete_lists(transaction: Any, environment: Environment, iteration: int, n_kinds: int) -> None:
+    """Remove the lists of a finished iteration and their statistics; it counts none then."""
+    database = environment["iterations"]
+    # The sums of all its records are read before they are removed.
+    checksums = load_checksums(transaction, environment, iteration)
+    for area, _, prefix in list_areas(iteration, n_kinds):
+        if area in ("kbest", "statistics"):
+            delete_prefix(transaction, environment[area], prefix)
+    delete_prefix(transaction, database, iteration_key(iteration, CHECKSUMS))
+    key = iteration_key(iteration, COMMIT)
+    without = {"n_lists": 0, "hypotheses": 0, "new_hypotheses": 0}
+    value = encode_value(decode_value(transaction.get(key, db=database)) | without)
+    transaction.put(key, value, db=database)
+    kept = {place: sums for place, sums in checksums.items() if place[0] in (OWN, "forest")}
+    kept[OWN, 0] = {**kept.get((OWN, 0), {}), COMMIT: zlib.crc32(value)}
+    keep_checksums(transaction, environment, iteration, kept)
 
 
 def _delete_unfinished_lists(

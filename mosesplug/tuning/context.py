@@ -27,7 +27,7 @@ from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.domains import DomainLearning
 from mosesplug.tuning.heldout import HeldOutScorer
 from mosesplug.tuning.weights import Weights
-from mosesplug.tuning.workdir.records import read_result
+from mosesplug.tuning.workdir.records import NOT_KEPT, read_result
 from mosesplug.tuning.workdir.workspace import Workspace
 
 PREDICTABLE_SEED = 1000
@@ -123,6 +123,7 @@ class Context(RunData):
                 if self.sentence_weights is None
                 else {"sentence weights": self.sentence_weights.text}
             ),
+            **({} if configuration.keeps_lists else NOT_KEPT),
         }
 
     def makes_graphs(self, iteration: int) -> bool:

@@ -177,7 +177,7 @@ def guard_result(context: Context, weights: Weights) -> tuple[str, ...]:
                 "settings"
             )
     records = context.store.iterations()
-    every = _first_list_signs(context, records[0].record) if records else []
+    every = find_first_signs(context)
     every += _score_signs(context, _scores(context.store))
     every += signs
     firsts = {sign.name: sign for sign in reversed(every)}
@@ -255,6 +255,16 @@ def _report(
         )
     for message in messages:
         watch(Note(message, is_warning=True))
+
+
+def find_first_signs(context: Context) -> list[WarningSign]:
+    """Return the signs in the lists of the first iteration, which may be kept without the lists."""
+    if not (records := context.store.iterations()):
+        return []
+    result = None if records[0].result is None else read_result(records[0])
+    if result is not None and result.signs is not None:
+        return [WarningSign(name, message) for name, message in result.signs]
+    return _first_list_signs(context, records[0].record)
 
 
 def _first_list_signs(context: Context, start: Mapping[str, Any]) -> list[WarningSign]:

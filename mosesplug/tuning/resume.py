@@ -24,7 +24,7 @@ from mosesplug.tuning.workdir.iteration_files import (
     read_finished_step,
     read_resulting_weights,
 )
-from mosesplug.tuning.workdir.records import IterationResult, read_start
+from mosesplug.tuning.workdir.records import IterationResult, keeps_lists, read_start
 from mosesplug.tuning.workdir.workspace import Workspace
 
 EarlierRun = Literal["none", "replaced", "continued"]
@@ -88,8 +88,8 @@ def report_changed_settings(context: Context) -> None:
     """Report how the settings of a continued run differ from those that it began with.
 
     Raises:
-        UsageError: its weights are those of other domains, or its scores are those of other weights
-            of sentences.
+        UsageError: its weights are those of other domains, its scores are those of other weights of
+            sentences; or it kept lists, and does so no longer, or the other way round.
     """
     iterations = context.store.iterations()
     if not iterations:
@@ -106,6 +106,16 @@ def report_changed_settings(context: Context) -> None:
             f"{context.workspace.directory} holds a run with other weights of sentences, or with"
             " none, by which its scores were computed: continue it with the same"
             " {--sentence-weights}, or name another {--working-dir}"
+        )
+    if keeps_lists(iterations[-1]) != context.configuration.keeps_lists:
+        kept, remedy = (
+            ("keeps its lists", "without {--no-keep-lists}")
+            if keeps_lists(iterations[-1])
+            else ("did not keep its lists", "with {--online} and {--no-keep-lists}")
+        )
+        raise UsageError(
+            f"the run in {context.workspace.directory} {kept}: continue it {remedy}, or name"
+            " another {--working-dir}"
         )
     earlier = {**start.settings, "seed": str(start.seed)}
     now = {**context.settings, "seed": str(context.seed)}

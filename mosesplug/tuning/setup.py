@@ -40,6 +40,7 @@ from mosesplug.tuning.graphs.learning import check_graphs, read_fixed_weights
 from mosesplug.tuning.guarding import guard_input
 from mosesplug.tuning.heldout import open_held_out_scorer
 from mosesplug.tuning.online.decoder import check_online
+from mosesplug.tuning.online.discarding import discard_lists
 from mosesplug.tuning.online.state import forget_earlier_states
 from mosesplug.tuning.parallel.shards import split_into_shards
 from mosesplug.tuning.references import read_run_references
@@ -301,6 +302,7 @@ def prepare_run(
         write_settings(workspace.settings, collect_values(configuration, context.seed))
         drop_unrecorded_epoch(store)
         forget_earlier_states(store)
+        discard_lists(context)
         try:
             yield context
         finally:

@@ -102,7 +102,7 @@ def make_run(
                     0.1,
                     0.5,
                     heldout=(Evaluation(1, 0.3), Evaluation(2, 0.4)) if iteration == 2 else (),
-                    shards=shards,
+                    elsewhere=shards,
                 )
                 store.record_result(iteration, result.as_record())
     return directory

@@ -310,6 +310,6 @@ def _explain(option: Opt) -> str:
 
 def find_kind(option: Opt) -> Kind:
     """Return the type of an option's value, in the notation of Getopt::Long."""
-    if option.kind == "flag" and option.default is None:
-        return Kind.NEGATABLE  # neither is a third answer
+    if option.kind == "flag" and option.default is not False:
+        return Kind.NEGATABLE  # neither is a third answer, or the default is to be denied
     return Kind.STRING if option.is_joined else _KINDS.get(option.kind, Kind.STRING)

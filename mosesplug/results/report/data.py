@@ -32,7 +32,7 @@ class IterationFacts:
 
     Attributes:
         number: the iteration, from 1.
-        sentences: number of sentences that have a list, here or in the stores of shards.
+        sentences: number of sentences that have a list, whether the store has it or not.
         hypotheses: number of hypotheses in its lists.
         new_hypotheses: those that no earlier iteration had.
         graphs: number of sentences that have a search graph.
@@ -268,6 +268,7 @@ class ReportData:
         worst, best: sentences with the lowest and highest sentence scores of the 1-best.
         lattice: None if no search graph is stored.
         watched_scores: metrics that the run did not optimize.
+        where_lists_are: if the store has none, in words.
     """
 
     store: str
@@ -287,3 +288,4 @@ class ReportData:
     lattice: LatticeFacts | None = None
     watched_scores: tuple[WatchedScores, ...] = ()
     outcome: OutcomeFacts | None = None
+    where_lists_are: str = ""

@@ -61,7 +61,7 @@ def gather_report_steps(
     if not run.has_lists:
         if watched:
             raise UsageError(
-                f"{{--report-metric}} {watched[0]}: the lists are in the stores of the run's shards"
+                f"{{--report-metric}} {watched[0]}: the lists of this run are {run.where_lists_are}"
             )
         return
     merged = run.store.tuning_set()
@@ -114,6 +114,7 @@ def _describe_run(run: StoredRun) -> ReportData:
         names=_shorten_names(run.names),
         sparse=tuple((_shorten(name), weight) for name, weight in active[:_SPARSE]),
         n_sparse=len(active),
+        where_lists_are=run.where_lists_are,
     )
 
 

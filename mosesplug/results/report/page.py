@@ -11,7 +11,7 @@ from html import escape
 
 import numpy as np
 
-from mosesplug.errors import count_noun
+from mosesplug.errors import Message, count_noun
 from mosesplug.metrics.error_rates import display_score, is_error_rate
 from mosesplug.results.render.record import tabulate
 from mosesplug.results.render.tables import format_score, render_table
@@ -107,7 +107,7 @@ def render_page(data: ReportData, title: str) -> str:
         sections.append(_render_features(data))
     if data.coverage is None:
         sections.append(
-            '<p class="note">The lists of this run are in the stores of its shards. This page '
+            f'<p class="note">The lists of this run are {Message(data.where_lists_are)}. This page '
             "has no statistics of lists.</p>"
         )
     if data.sparse:

@@ -18,7 +18,7 @@ from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.features import FeatureSpace
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.weights import Weights
-from mosesplug.tuning.workdir.records import read_result, read_start
+from mosesplug.tuning.workdir.records import keeps_lists, read_result, read_start
 from mosesplug.tuning.workdir.stores import find_run, open_run_store
 from mosesplug.tuning.workdir.summary import StoredSummary
 from mosesplug.tuning.workdir.workspace import Workspace
@@ -76,6 +76,13 @@ class StoredRun:
     def n_sentences(self) -> int:
         """Number of source sentences."""
         return self.records[-1].n_sentences
+
+    @property
+    def where_lists_are(self) -> str:
+        """Where the lists are, if the store has none, in words."""
+        if keeps_lists(self.records[-1]):
+            return "in the stores of its shards"
+        return "not kept ({--no-keep-lists})"
 
     @property
     def has_lists(self) -> bool:

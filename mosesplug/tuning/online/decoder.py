@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mosesplug.errors import UsageError
 from mosesplug.settings.checks import reject_combinations
 from mosesplug.settings.configuration import Configuration
@@ -34,7 +36,7 @@ def check_online(configuration: Configuration, online: OnlineSettings) -> None:
             "as adagrad, or {--active} 'NAME*'."
         )
     by_graphs = decoding.decoder.stored_graphs is not None or decoding.graphs is not None
-    if by_graphs and online != OnlineSettings():
+    if by_graphs and replace(online, keep_lists=True) != OnlineSettings():
         raise UsageError(
             "{--online-decoder}, {--online-servers}, {--online-network} and {--strict-online}"
             " require a decoder program, but search graphs decode the mini-batches here. Leave"

@@ -13,6 +13,7 @@ from mosesplug.decoders.batch import BatchDecoder
 from mosesplug.events import Note
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.iteration import write_decoding_files, write_result_files
+from mosesplug.tuning.online.discarding import discard_lists
 from mosesplug.tuning.online.epoch import Epoch, run_batches
 from mosesplug.tuning.online.sharded import ShardWorkers, run_shards
 from mosesplug.tuning.online.state import (
@@ -109,6 +110,7 @@ def _run_iteration(
         result = run_batches(epoch, workers, current, last)
     store.record_result(iteration, result.as_record())
     forget_earlier_states(store)
+    discard_lists(context)
     write_result_files(context, iteration, result)
 
 

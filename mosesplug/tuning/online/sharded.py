@@ -283,7 +283,7 @@ def run_shards(
             "shards": [encode_state(state, space, epoch.learner.fills) for state in report.states],
             "sparse": list(space.sparse),
         },
-        shards=ListFigures(
+        elsewhere=ListFigures(
             result.optimum, report.sentences, report.hypotheses, report.new_hypotheses
         ),
     )

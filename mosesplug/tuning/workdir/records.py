@@ -97,7 +97,7 @@ class IterationStart:
 
 @dataclass(frozen=True)
 class ListFigures:
-    """Figures of the n-best lists of an iteration, here or in the stores of shards.
+    """Figures of the n-best lists of an iteration, whether the run's store has them or not.
 
     Attributes:
         first_best_score: corpus score of the decoders' 1-best hypotheses.
@@ -124,7 +124,10 @@ class IterationResult:
         heldout: scores of the held-out set and of the monitors in this iteration.
         average: if online and wanted, the mean of the weights after all updates of the run.
         learner: if online, the learner's state; only the newest iteration has it.
-        shards: if online with shards, figures of the iteration's n-best lists.
+        elsewhere: if online, figures of the iteration's n-best lists, if the run's store has none:
+            shards have them, or they are not kept.
+        signs: name and message of each warning sign in the lists of the first epoch, if these are
+            not kept; else None.
     """
 
     weights: Weights
@@ -135,7 +138,8 @@ class IterationResult:
     heldout: tuple[Evaluation, ...] = ()
     average: Weights | None = None
     learner: Mapping[str, Any] | None = None
-    shards: ListFigures | None = None
+    elsewhere: ListFigures | None = None
+    signs: tuple[tuple[str, str], ...] | None = None
 
     def as_record(self) -> dict[str, Any]:
         """Return plain data for the store."""
@@ -149,7 +153,9 @@ class IterationResult:
             "heldout": [evaluation.as_record() for evaluation in self.heldout],
             "average": None if self.average is None else _encode_weights(self.average),
             "learner": self.learner,
-            "shards": None if self.shards is None else asdict(self.shards),
+            # The spelling of this key is that of stored runs.
+            "shards": None if self.elsewhere is None else asdict(self.elsewhere),
+            **({} if self.signs is None else {"signs": [list(sign) for sign in self.signs]}),
         }
 
     @classmethod
@@ -157,7 +163,13 @@ class IterationResult:
         """Return the inverse of ``as_record``."""
         heldout = tuple(map(Evaluation.of_record, record.get("heldout", ())))
         seconds = record["seconds_optimising"]
-        plain = {**record, "weights": record, "seconds_optimizing": seconds, "heldout": ()}
+        plain = {
+            **record,
+            "weights": record,
+            "seconds_optimizing": seconds,
+            "heldout": (),
+            "elsewhere": record.get("shards"),
+        }
         return replace(convert(plain, cls), heldout=heldout)
 
 
@@ -201,6 +213,15 @@ def read_result(record: IterationRecord) -> IterationResult:
         return IterationResult.of_record(record.result)
 
 
+NOT_KEPT = {"lists": "not kept"}
+"""The setting, as the store has it, of an epoch whose lists are not kept."""
+
+
+def keeps_lists(record: IterationRecord) -> bool:
+    """Return whether the lists of an iteration stay when its result is stored."""
+    return not NOT_KEPT.items() <= dict(record.record.get("settings", {})).items()
+
+
 def read_list_figures(record: IterationRecord) -> ListFigures:
     """Return the figures of the n-best lists of an iteration.
 
@@ -209,8 +230,8 @@ def read_list_figures(record: IterationRecord) -> ListFigures:
     """
     # Of all iterations, after each: weights and the learner's state are not decoded.
     with _name_corrupt_records(record.iteration):
-        if shards := (record.result or {}).get("shards"):
-            return convert(shards, ListFigures)
+        if elsewhere := (record.result or {}).get("shards"):
+            return convert(elsewhere, ListFigures)
     return ListFigures(
         record.first_best_score, record.n_lists, record.hypotheses, record.new_hypotheses
     )

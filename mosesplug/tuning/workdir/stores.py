@@ -7,9 +7,10 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from mosesplug.errors import DataError, StoreError, UsageError
-from mosesplug.store import NBestStore
+from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.repeats.files import find_run_directories, run_directory
 from mosesplug.tuning.workdir.iteration_files import find_nbest_lists
+from mosesplug.tuning.workdir.records import keeps_lists
 from mosesplug.tuning.workdir.summary import StoredSummary
 from mosesplug.tuning.workdir.workspace import Workspace
 
@@ -95,11 +96,16 @@ def open_run_store(
         if not records:
             raise DataError(f"the n-best store at {place} has no finished iteration yet")
         if with_lists and not any(record.n_lists for record in records):
-            raise _no_lists_error(place)
+            raise _no_lists_error(place, records[-1])
         yield place, store
 
 
-def _no_lists_error(store: Path) -> DataError:
+def _no_lists_error(store: Path, newest: IterationRecord) -> DataError:
+    if not keeps_lists(newest):
+        return DataError(
+            f"the n-best store at {store} has no lists: {{--no-keep-lists}} did not keep them. Tune"
+            " without it to learn from the lists, or to look at them"
+        )
     shards = sorted(store.parent.glob("shard.*"))
     if not shards:
         return DataError(f"the n-best store at {store} has no hypotheses")

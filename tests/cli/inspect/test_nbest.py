@@ -22,7 +22,7 @@ from tests.results.runs import LISTS, REFERENCE, make_run
 
 COLUMNS = [
     *("iteration", "date", "sentences", "hypotheses", "new", "size", "change"),
-    *("BLEU", "oracle", "in lists"),
+    *("BLEU", "oracle", "in lists", "held out"),
 ]
 
 Run = Callable[..., tuple[int, str, str]]

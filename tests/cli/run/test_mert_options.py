@@ -79,7 +79,8 @@ def test_docs_have_the_table() -> None:
     assert table.strip() == format_markdown_table().strip()
 
 
-def test_a_flag_without_default_can_be_denied() -> None:
+def test_flags_that_are_not_off_can_be_denied() -> None:
+    assert read_command_line(["--no-keep-lists"]).values == {"keep-lists": False}
     assert read_command_line(["--no-ids"]).values == {"ids": False}
     assert read_command_line(["--ids"]).values == {"ids": True}
 
