@@ -7,7 +7,8 @@ weights records which features came from other files, which were computed, and b
 length scores were divided. JSON and YAML have keys::
 
     {"added": ["LM"], "derived": {"lm_norm": "lm/words"}, "templates": "templates.toml",
-     "length_exponent": 0.8, "length_features": ["lm", "LM"], "length_by": "chars"}
+     "templates_digest": "0123456789abcdef", "length_exponent": 0.8,
+     "length_features": ["lm", "LM"], "length_by": "chars"}
 
 Without ``length_features`` all features are divided; without ``length_by`` the length is the number
 of words. Name= value lines have comments::
@@ -15,6 +16,7 @@ of words. Name= value lines have comments::
     # added: LM
     # derived: lm_norm=lm/words
     # templates: templates.toml
+    # templates-digest: 0123456789abcdef
     # length-exponent: lm,LM:0.8 chars
     lm= 0.5
 """
@@ -31,11 +33,14 @@ from formats.weights.encoding import decode, encode
 EXPONENT = "length_exponent"
 """The key of the exponent."""
 
-RECORD_KEYS = ("added", "derived", "templates", EXPONENT, "length_features", "length_by")
+RECORD_KEYS = (
+    *("added", "derived", "templates", "templates_digest"),
+    *(EXPONENT, "length_features", "length_by"),
+)
 """The keys of all changes."""
 
 _ADDED, _DERIVED, _LENGTH = b"# added:", b"# derived:", b"# length-exponent:"
-_TEMPLATES = b"# templates:"
+_TEMPLATES, _DIGEST = b"# templates:", b"# templates-digest:"
 
 
 @dataclass(frozen=True)
@@ -49,12 +54,14 @@ class ListChanges:
             the length to the power of X; empty if they were not. The length is the number of words,
             or a feature.
         templates: the declaration of sparse features that were computed; empty without one.
+        templates_digest: the digest of its content; empty if it is unknown.
     """
 
     added_features: tuple[str, ...] = ()
     derived_features: Mapping[str, str] = field(default_factory=dict)
     length_exponent: str = ""
     templates: str = ""
+    templates_digest: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -73,7 +80,7 @@ def parse_list_changes(text: bytes) -> ListChanges:
     """Return the changes that the comments of a file of weights record."""
     added: list[str] = []
     derived: dict[str, str] = {}
-    exponent = templates = ""
+    exponent = templates = digest = ""
     if not any(mark in text for mark in (_ADDED, _DERIVED, _LENGTH, _TEMPLATES)):
         return UNCHANGED
     for line in map(bytes.strip, text.split(b"\n")):
@@ -86,7 +93,9 @@ def parse_list_changes(text: bytes) -> ListChanges:
             exponent = decode(line.removeprefix(_LENGTH).strip())
         elif line.startswith(_TEMPLATES):
             templates = decode(line.removeprefix(_TEMPLATES).strip())
-    return ListChanges(tuple(added), derived, exponent, templates)
+        elif line.startswith(_DIGEST):
+            digest = decode(line.removeprefix(_DIGEST).strip())
+    return ListChanges(tuple(added), derived, exponent, templates, digest)
 
 
 def format_list_changes(changes: ListChanges) -> bytes:
@@ -97,6 +106,8 @@ def format_list_changes(changes: ListChanges) -> bytes:
     ]
     if changes.templates:
         lines.append(f"{_TEMPLATES.decode()} {changes.templates}\n")
+    if changes.templates_digest:
+        lines.append(f"{_DIGEST.decode()} {changes.templates_digest}\n")
     if changes.length_exponent:
         lines.append(f"{_LENGTH.decode()} {changes.length_exponent}\n")
     return encode("".join(lines))
@@ -111,6 +122,8 @@ def list_change_records(changes: ListChanges) -> dict[str, Any]:
         records["derived"] = dict(changes.derived_features)
     if changes.templates:
         records["templates"] = changes.templates
+    if changes.templates_digest:
+        records["templates_digest"] = changes.templates_digest
     if changes.length_exponent:
         spelled, _, by = changes.length_exponent.partition(" ")
         names, colon, exponent = spelled.rpartition(":")
@@ -141,6 +154,9 @@ def parse_change_records(
     templates = records.get("templates", "")
     if not isinstance(templates, str):
         raise make_error("templates is not the name of a file")
+    digest = records.get("templates_digest", "")
+    if not isinstance(digest, str):
+        raise make_error("templates_digest is not a text")
     exponent = records.get(EXPONENT, "")
     if type(exponent) in (int, float):
         exponent = repr(float(exponent))
@@ -155,7 +171,7 @@ def parse_change_records(
         raise make_error(f"{EXPONENT} is missing, which length_features and length_by are of")
     if features:
         exponent = f"{','.join(features)}:{exponent}"
-    return ListChanges(tuple(added), dict(derived), f"{exponent} {by}".strip(), templates)
+    return ListChanges(tuple(added), dict(derived), f"{exponent} {by}".strip(), templates, digest)
 
 
 def _is_list_of_names(value: object) -> bool:

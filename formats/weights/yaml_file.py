@@ -159,7 +159,7 @@ def _is_record(name: str, value: bytes) -> bool:
     if name == EXPONENT:
         return True
     begins = {"added": rb"\[ *\"", "length_features": rb"\[ *\"", "derived": rb"\{"}
-    begins["length_by"] = rb"\""
+    begins |= dict.fromkeys(("templates", "templates_digest", "length_by"), rb"\"")
     return name in begins and re.match(begins[name], value) is not None
 
 

@@ -25,6 +25,12 @@ def check_computed_features(weights: WeightFile, settings: ListSettings) -> None
             f"{weights.path} was learned with templates: add {{--templates}} "
             f"{shlex.quote(templates)} {{--source}} FILE"
         )
+    digest, file = weights.changes.templates_digest, settings.templates
+    if digest and file is not None and file.templates.digest != digest:
+        raise UsageError(
+            f"{{--templates}} {file}: {weights.path} was learned with other templates or "
+            f"vocabularies, those that {templates} had then. Give these, or learn the weights again"
+        )
     recorded = {
         feature.name: feature
         for feature in parse_derived_features(weights.changes.derived_features)

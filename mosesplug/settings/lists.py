@@ -22,6 +22,7 @@ from mosesplug.settings.features import (
     parse_derived_features,
 )
 from mosesplug.settings.scores import ScoreSource, parse_score_sources
+from mosesplug.settings.template_file import TemplateFile
 
 
 @dataclass(frozen=True)
@@ -125,10 +126,12 @@ class ListSettings:
     ] = "drop"
 
     templates: Annotated[
-        Path | None,
+        TemplateFile | None,
         Opt(
             "Templates of sparse features to compute",
             "Data",
+            kind="path",
+            parse=TemplateFile.parse,
             exists="file",
             requires=("source",),
             excludes=("graphs", "from"),
@@ -226,7 +229,8 @@ class ListSettings:
     @property
     def input_paths(self) -> list[Path]:
         """The files with values of features and scores, templates and source sentences."""
-        paths = [path for path in (self.templates, self.source) if path is not None]
+        paths = [] if self.templates is None else [self.templates.path]
+        paths += [] if self.source is None else [self.source]
         paths += [path for feature in self.add_feature for path in feature.paths]
         return paths + [path for source in self.scores for path in source.paths]
 
@@ -237,6 +241,7 @@ class ListSettings:
             tuple(feature.name for feature in self.add_feature),
             {feature.name: feature.text for feature in self.derive},
             templates="" if self.templates is None else str(self.templates),
+            templates_digest="" if self.templates is None else self.templates.templates.digest,
         )
 
 

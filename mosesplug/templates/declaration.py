@@ -11,6 +11,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from os import fspath
 from pathlib import Path
 from typing import Any
@@ -94,12 +95,26 @@ class Templates:
             if isinstance(template, PhraseTemplate) and template.scope == "phrase"
         )
 
+    @property
+    def digest(self) -> str:
+        """Identifies functions, settings and vocabularies, wherever their files are."""
+        declared = [
+            (type(template).__name__, [_describe(value) for value in vars(template).values()])
+            for template in self.templates
+        ]
+        return sha256(repr(declared).encode(errors="surrogateescape")).hexdigest()[:16]
+
     def count(self, derivation: AlignedDerivation) -> Counts:
         """Return the features of a derivation."""
         counts: Counts = {}
         for template in self.templates:
             counts.update(template.count(derivation))
         return counts
+
+
+def _describe(value: object) -> object:
+    """Return a setting of a template in an order that does not change."""
+    return sorted(value) if isinstance(value, frozenset) else value
 
 
 def read_templates(path: StrPath) -> Templates:

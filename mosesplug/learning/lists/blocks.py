@@ -44,7 +44,7 @@ def make_steps(
     """
     steps: list[ListStep] = []
     if settings.templates is not None and settings.source is not None:
-        steps.append(ComputeTemplates(settings.templates, settings.source, ids))
+        steps.append(ComputeTemplates(settings.templates.templates, settings.source, ids))
     steps += _make_name_steps(settings, is_strict=not is_held_out)
     if added := settings.add_feature:
         steps.append(AddFeatures(added, ids))

@@ -34,7 +34,7 @@ from mosesplug.settings.expressions import (
 from mosesplug.settings.features import AddedFeature, DerivedFeature
 from mosesplug.settings.scores import ScoreSource
 from mosesplug.templates.blocks import TemplateFeatures
-from mosesplug.templates.declaration import read_templates
+from mosesplug.templates.declaration import Templates
 
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -166,8 +166,8 @@ def original_names(names: Sequence[str], renames: Iterable[tuple[str, str]]) -> 
 class ComputeTemplates(ListStep):
     """Appends sparse features computed from segmentation and alignment."""
 
-    def __init__(self, templates: Path, source: Path, ids: SentenceIds) -> None:
-        self._features = TemplateFeatures.of_file(read_templates(templates), source)
+    def __init__(self, templates: Templates, source: Path, ids: SentenceIds) -> None:
+        self._features = TemplateFeatures.of_file(templates, source)
         self._ids = ids
 
     def apply(self, block: NBestList) -> NBestList:

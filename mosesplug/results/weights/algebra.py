@@ -120,8 +120,8 @@ def combine(
         normalized: divide each by the L1 norm of its dense weights first.
 
     Raises:
-        DataError: they have different dense or derived features or length exponents, a norm is 0,
-            or the result is 0.
+        DataError: they have different dense or derived features, templates or length exponents, a
+            norm is 0, or the result is 0.
     """
     every = align(every)
     exponents = [weights.changes.length_exponent for weights in every]
@@ -141,6 +141,12 @@ def combine(
         raise DataError(
             f"{one} and {other} were learned with different derived features, so a sum of the "
             "weights has no meaning"
+        )
+    digests = {d: w.source for w in every if (d := w.changes.templates_digest)}
+    if len(digests) > 1:
+        raise DataError(
+            f"{' and '.join(list(digests.values())[:2])} were learned with different templates: "
+            "features of one name differ, so a sum of the weights has no meaning"
         )
     if normalized:
         every = [normalize(weights) for weights in every]

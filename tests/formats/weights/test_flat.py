@@ -134,7 +134,7 @@ def test_changes_of_lists_survive_as_comments(
     added: list[str], derived: dict[str, str], exponent: str
 ) -> None:
     known = {name: text for name, text in derived.items() if name}
-    made = ListChanges(tuple(added), known, exponent)
+    made = ListChanges(tuple(added), known, exponent, "a b.toml", "0123abcd")
     text = format_list_changes(made)
     assert parse_list_changes(text + b"LM0= 1\n") == made
     assert parse_weights(text + b"LM0= 1\n", "w").changes == made

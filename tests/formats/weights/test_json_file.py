@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -27,6 +28,7 @@ names = st.text(st.characters(categories=("L", "N", "P", "S")), min_size=1)
 )
 def test_round_trip(dense: dict[str, tuple[float | None, ...]], sparse: dict[str, float]) -> None:
     made = ListChanges(tuple(dense), {name: f"log({name})" for name in sparse}, "A:2.0 B")
+    made = replace(made, templates="t.toml", templates_digest="0123abcd")
     text = format_json_weights(dense.items(), sparse, made)
     assert parse_json_weights("w.json", text) == JsonWeights(dense, sparse, made)
     parsed = json.loads(text)

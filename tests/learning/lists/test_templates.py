@@ -8,8 +8,10 @@ import pytest
 
 import mosesplug
 from formats.nbest.list_format import SentenceIds
-from mosesplug.errors import UsageError
+from mosesplug.errors import DataError, UsageError
 from mosesplug.learning.lists.blocks import read_file_blocks
+from mosesplug.results.weights.algebra import combine
+from mosesplug.results.weights.sources import resolve_weights
 from mosesplug.settings.lists import ListSettings
 
 LISTS = """\
@@ -41,6 +43,44 @@ def test_learn_and_rank() -> None:
     assert mosesplug.rerank("lists", "weights", **reading).texts == ["the dog", "a dog"]
     with pytest.raises(UsageError, match=r"learned with templates: add templates templates.toml"):
         mosesplug.rerank("lists", "weights")
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("name", ["weights", "weights.json", "weights.yaml"])
+def test_changed_templates_are_refused(name: str) -> None:
+    """Weights record what the templates were when the lists were read, not when they are saved."""
+    Path("words").write_text("dog\nhund\n")
+    vocabulary = '[WT]\nfunction = "WordTranslationFeature"\ntarget-path = "words"\n'
+    Path("templates.toml").write_text(vocabulary)
+    reading: mosesplug.ListKeywords = {"templates": "templates.toml", "source": "source"}
+    fit = mosesplug.optimize("lists", references="reference", algorithm="kbmira", seed=1, **reading)
+    Path("words").write_text("hound\nhund\n")
+    fit.save(name)
+    refused = pytest.raises(UsageError, match=rf"{name} was learned with other templates or voc")
+    with refused:
+        mosesplug.rerank("lists", name, **reading)
+    with refused:
+        mosesplug.mbr("lists", weights=name, **reading)
+    # The same words in another order, a comment and another name of the file are the same.
+    Path("words").write_text("hund\ndog\n")
+    Path("moved.toml").write_text(f"# of the demo\n{vocabulary}")
+    moved: mosesplug.ListKeywords = {**reading, "templates": "moved.toml"}
+    assert mosesplug.rerank("lists", name, **moved).texts == ["the dog", "a dog"]
+    Path("moved.toml").write_text(f"{vocabulary}simple = false\nsource-context = true\n")
+    with refused:
+        mosesplug.rerank("lists", name, **moved)
+
+
+@pytest.mark.usefixtures("folder")
+def test_weights_of_different_templates_have_no_mean() -> None:
+    reading: mosesplug.ListKeywords = {"templates": "templates.toml", "source": "source"}
+    for name in ("one", "other"):
+        mosesplug.optimize("lists", references="reference", seed=1, **reading).save(name)
+        Path("templates.toml").write_text('[WT]\nfunction = "PhrasePairFeature"\n')
+    every = [resolve_weights(name) for name in ("one", "other")]
+    with pytest.raises(DataError, match="one and other were learned with different templates"):
+        combine(every, [0.5, 0.5], "mean", normalized=True)
+    assert combine([every[0]] * 2, [0.5, 0.5], "mean", normalized=True).changes == every[0].changes
 
 
 @pytest.mark.usefixtures("folder")
