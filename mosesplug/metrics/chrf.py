@@ -63,7 +63,7 @@ _PUNCTUATION = frozenset(string.punctuation)
 
 @kernel
 def _scores(totals: NDArray[np.float64], beta: float, smooth: float) -> NDArray[np.float64]:
-    """Return the F-score of each row of ``totals``, ``[m, n_statistics]``: float64 ``[m]``."""
+    """Return the F-score of each row of ``totals [m, n_statistics]``, float64."""
     scores = np.zeros(len(totals), dtype=np.float64)
     weight = beta * beta
     for row in range(len(totals)):

@@ -20,6 +20,7 @@ from mosesplug.metrics.edit.mer import Mer
 from mosesplug.metrics.edit.wer import Cder, Wer
 from mosesplug.metrics.gleu import Gleu
 from mosesplug.metrics.interpolated import InterpolatedMetric
+from mosesplug.metrics.meteor import Meteor
 from mosesplug.metrics.normalization import parse_normalization
 from mosesplug.metrics.outside import FORMULAS, WIDTHS, OutsideMetric
 from mosesplug.metrics.per import Per
@@ -184,9 +185,9 @@ def _entry(name: str, outside: Iterable[str] = ()) -> _Entry:
     if (plugin := find_metric_plugin(name)) is not None:
         return _Entry(plugin.settings, plugin.make)
     known = f"known metrics: {', '.join((*outside, *metric_names()))}"
-    if name in _REFUSED:
-        raise UsageError(f"the metric {name} is not supported: {_REFUSED[name]}; {known}")
     other = f"; scores of other programs: mosesplug optimize --scores {name}=FILE" if name else ""
+    if name in _REFUSED:
+        raise UsageError(f"the metric {name} is not supported: {_REFUSED[name]}; {known}{other}")
     hint = suggest(name.upper().replace("_", "-"), (*outside, *metric_names()))
     raise UsageError(f"unknown metric {name!r}; {known}{other}{hint}")
 
@@ -282,6 +283,15 @@ _ENTRIES: Mapping[str, _Entry] = MappingProxyType(
         "CHRF": _entry_of(Chrf, "CHRF", _CASE, _real("beta"), _real("smooth"), _WORDS),
         "GLEU": _entry_of(Gleu, "GLEU", _CASE, _TOKENIZE),
         "MER": _entry_of(Mer, "MER", _CASE, _TOKENIZE, _NORMALIZE),
+        "METEOR": _entry_of(
+            Meteor,
+            "METEOR",
+            _CASE,
+            _TOKENIZE,
+            _NORMALIZE,
+            *(_real(name) for name in ("alpha", "beta", "gamma", "exact", "stem")),
+            _Setting("stems", "stems", lambda metric, name, text: text),
+        ),
         "PER": _entry_of(Per, "PER", _CASE, _TOKENIZE, _NORMALIZE),
         "TER": _entry_of(Ter, "TER", _CASE, _TOKENIZE, _NORMALIZE),
         "TER-SACREBLEU": _entry_of(TerSacrebleu, "TER-SACREBLEU", _CASE, _TOKENIZE, _NORMALIZE),
@@ -304,7 +314,8 @@ _REFUSED: Mapping[str, str] = MappingProxyType(
         "M2": "it needs references with annotated corrections",
         "M2SCORER": "it needs references with annotated corrections",
         "MERGE": "no program of Moses supports it either",
-        "METEOR": "it needs an external Java program",
+        "MEANT": "it needs semantic role labels of hypotheses and references",
+        "TESLA": "it needs a linear program over bags of n-grams, and WordNet",
         "SEMPOS": "it needs deep syntactic analyses of hypotheses and references",
     }
 )

@@ -39,6 +39,10 @@ class WordReferences(PreparedReferences):
         """The vocabulary of each sentence."""
         return compile_words(self.lines.references, fold=self.lines.fold)
 
+    def compile_shared(self) -> None:
+        """Compile what threads share, before they ask for it."""
+        _ = self.words
+
 
 @dataclass(frozen=True)
 class WordMetric(ReferenceMetric[WordReferences]):
@@ -66,6 +70,17 @@ class WordMetric(ReferenceMetric[WordReferences]):
         self, references: WordReferences, hypotheses: EncodedHypotheses, counts: NDArray[np.int32]
     ) -> None:
         """Write the statistics of hypotheses to ``counts``, ``[n, n_statistics]``."""
+
+    def _count_part(
+        self,
+        references: WordReferences,
+        hypotheses: HypothesisRanges,
+        counts: NDArray[np.int32],
+    ) -> None:
+        """Write the statistics of tokenized hypotheses to ``counts``."""
+        fold = references.lines.fold
+        encoded = encode(references.words, references.n_references, fold, hypotheses)
+        self._fill(references, encoded, counts)
 
     def _count_few(
         self, references: WordReferences, hypotheses: HypothesisRanges
@@ -106,12 +121,11 @@ class WordMetric(ReferenceMetric[WordReferences]):
         few = self._count_few(prepared, hypotheses)
         if few is not None:
             return few
-        words, n_references = prepared.words, prepared.n_references
+        prepared.compile_shared()
         counts = np.empty((len(hypotheses.sentence_ids), self.n_statistics), dtype=np.int32)
 
         def count(rows: slice) -> None:
-            encoded = encode(words, n_references, splitting.fold, hypotheses.part(rows))
-            self._fill(prepared, encoded, counts[rows])
+            self._count_part(prepared, hypotheses.part(rows), counts[rows])
 
         run_in_threads(count, len(counts), threads)
         return counts

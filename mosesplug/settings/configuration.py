@@ -40,8 +40,8 @@ class _MetricSettings:
             "Metric, or a weighted sum: BLEU,TER",
             "Learning",
             metavar="NAME",
-            details="BLEU, CDER, CER, CHRF, GLEU, MER, PER, TER, TER-SACREBLEU or WER; or several "
-            "with commas between them, for their weighted sum.",
+            details="BLEU, CDER, CER, CHRF, GLEU, MER, METEOR, PER, TER, TER-SACREBLEU or WER; or "
+            "several with commas between them, for their weighted sum.",
         ),
     ] = "BLEU"
     metric_settings: Annotated[
@@ -58,6 +58,7 @@ class _MetricSettings:
             "lower-case all letters, delete punctuation, Unicode NFKC. "
             "reflen:closest|shortest|average for BLEU; refs:moses|best for WER and CDER; "
             "blanks:keep|remove for CER; beta:NUMBER, smooth:NUMBER and words:0..4 for CHRF; "
+            "alpha, beta, gamma, exact and stem:NUMBER and stems:none|LANGUAGE for METEOR; "
             "weights:0.6+0.4 for a weighted sum.",
         ),
     ] = ""

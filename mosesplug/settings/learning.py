@@ -125,7 +125,7 @@ class LearningSettings:
         same_as(
             RunPlan,
             "metric",
-            help="BLEU, CDER, CER, CHRF, GLEU, MER, PER, TER, TER-SACREBLEU, WER, or a sum",
+            help="BLEU, CDER, CER, CHRF, GLEU, MER, METEOR, PER, TER, TER-SACREBLEU, WER, or a sum",
             default_text="BLEU, or that of the run",
         ),
     ] = None

@@ -78,7 +78,7 @@ def test_others_by_their_settings(name: str, settings: str, expected: Metric) ->
         ),
         ("ter_sacrebleu", "", r"Did you mean TER-SACREBLEU\?"),
         ("NIST", "", r"unknown metric 'NIST'; known metrics: BLEU"),
-        ("METEOR", "", r"METEOR is not supported: .* external .*; known metrics: BLEU"),
+        ("TESLA", "", r"TESLA is not supported: it needs .*; known metrics: BLEU.*--scores TESLA="),
         ("SEMPOS", "", r"SEMPOS is not supported: it needs deep syntactic analyses"),
         ("HWCM", "", r"HWCM is not supported: it needs parse trees"),
         ("M2", "", r"M2 is not supported: .* annotated corrections"),
@@ -136,7 +136,19 @@ def test_unknown_names_are_rejected(name: str, settings: str, message: str) -> N
 
 def test_names_are_those_that_work() -> None:
     assert metric_names() == (
-        *("BLEU", "CDER", "CER", "CHRF", "GLEU", "MER", "PER", "TER", "TER-SACREBLEU", "WER"),
+        *(
+            "BLEU",
+            "CDER",
+            "CER",
+            "CHRF",
+            "GLEU",
+            "MER",
+            "METEOR",
+            "PER",
+            "TER",
+            "TER-SACREBLEU",
+            "WER",
+        ),
     )
     assert [metric(name).name for name in metric_names()] == list(metric_names())
 

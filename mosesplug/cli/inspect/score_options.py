@@ -39,8 +39,8 @@ class ScoreCommand:
     normalize:lower+punct normalizes their text. Sentence scores of BLEU are BLEU+1 (Lin &
     Och 2004).
 
-    Metrics: BLEU, CDER, CER, CHRF, GLEU, MER, PER, TER (as in Moses), TER-SACREBLEU, WER, and those
-    of plug-ins.
+    Metrics: BLEU, CDER, CER, CHRF, GLEU, MER, METEOR, PER, TER (as in Moses), TER-SACREBLEU, WER,
+    and those of plug-ins.
 
     --scores adds a metric that another program computed: a line for each sentence, or with --nbest
     for each hypothesis.

@@ -79,8 +79,8 @@ GraphSparse = Annotated[Path | None, Opt("Sparse weights, name value a line.", m
 MetricName = Annotated[
     str | None,
     Opt(
-        "BLEU, CDER, CER, CHRF, GLEU, MER, PER, TER, TER-SACREBLEU, WER, or a sum. [BLEU; of a "
-        "store, the metric of its run]",
+        "BLEU, CDER, CER, CHRF, GLEU, MER, METEOR, PER, TER, TER-SACREBLEU, WER, or a sum. [BLEU; "
+        "of a store, the metric of its run]",
         metavar="NAME",
         complete=complete_metrics,
     ),

@@ -220,7 +220,7 @@ def test_writes_weights_where_no_score_is_above_zero(
         ((*ONE, "-d", "short"), 1, "2 dense weights, and the hypotheses have 3"),
         ((*ONE, "-d", "order"), 1, "TM0, LM0"),
         ((*ONE, "--sctype", "TER"), 1, "9 statistics of BLEU, not the 3 of TER"),
-        ((*ONE, "--sctype", "METEOR"), 2, "METEOR"),
+        ((*ONE, "--sctype", "SEMPOS"), 2, "SEMPOS"),
         ((*ONE, "--unknown"), 2, "--unknown"),
     ],
 )

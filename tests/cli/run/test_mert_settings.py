@@ -216,7 +216,7 @@ def test_loop_options(system: Path) -> None:
         (["--pairwise-ranked", "--proargs=-x"], "--proargs"),
         (["--shortest", "--closest"], "--shortest and --closest exclude each other"),
         (["--seed=1", "--predictable-seeds"], "exclude each other"),
-        (["--mertargs=--sctype METEOR"], "METEOR"),
+        (["--mertargs=--sctype SEMPOS"], "SEMPOS"),
         (["--historic-interpolation=1.5"], "at most 1"),
         (["--nbest=0"], "at least 1"),
         (["--maximum-iterations=-1"], "at least 0"),
