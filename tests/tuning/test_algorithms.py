@@ -14,7 +14,7 @@ from formats.references import read_references
 from formats.weights.files import read_dense, read_sparse, read_weights_txt
 from mosesplug.errors import UsageError
 from mosesplug.events import CommandStarted, DecodingProgress, Event
-from mosesplug.optimizers import Problem, Solution, algorithm, algorithms, no_progress
+from mosesplug.optimizers import Optimizer, Problem, Solution, algorithm, algorithms, no_progress
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import Configuration, tune
@@ -39,6 +39,28 @@ def few_epochs(name: str) -> dict[str, int]:
     """Epochs of a learner; ``mira``, whose steps are small, keeps its own number."""
     is_learner = algorithms()[name].learner is not None
     return {"epochs": 8} if is_learner and name != "mira" else {}
+
+
+def test_penalties_measure_distances_from_the_first_weights_of_a_run(
+    toy: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each decoding starts from other weights, and a continued run has the same first ones."""
+    optimize, centers, starts = Optimizer.optimize, [], []
+
+    def note(self: Optimizer, problem: Problem, initial: Any, *rest: Any) -> Solution:
+        centers.append(problem.center)
+        starts.append(initial)
+        return optimize(self, problem, initial, *rest)
+
+    monkeypatch.setattr(Optimizer, "optimize", note)
+    more: Any = {"minimum_change": 0.0, "optimization": {"options": {"rounds": 1}}}
+    tune(configured(toy, "rampion", maximum_iterations=2, **more))
+    tune(configured(toy, "rampion", maximum_iterations=3, existing="continue", **more))
+    assert len(centers) == 3
+    for center in centers:
+        np.testing.assert_array_equal(center, starts[0])
+    for start in starts[1:]:
+        assert not np.allclose(start, starts[0], atol=1e-3)
 
 
 @pytest.mark.parametrize("name", sorted(algorithms()))
