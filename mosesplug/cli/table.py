@@ -92,6 +92,11 @@ COMMANDS: Table = {
         "List the algorithms, or explain one and its settings.",
         ".learn.options:AlgorithmsCommand",
     ),
+    "metrics": Command(
+        ".learn.metrics:metrics",
+        "List the metrics with their settings, and what is not there.",
+        ".learn.options:MetricsCommand",
+    ),
     "cache": Command(
         ".learn.cache:cache",
         "List or remove files that only save time.",

@@ -9,6 +9,7 @@ The conformance tests cover every metric registered here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -149,6 +150,36 @@ def metric_names() -> tuple[str, ...]:
     return tuple(sorted({*_ENTRIES, *metric_plugin_names()}))
 
 
+@dataclass(frozen=True)
+class MetricFacts:
+    """A metric as a list of metrics shows it.
+
+    Attributes:
+        settings: the names of its settings, as in ``--metric-settings NAME:VALUE``.
+    """
+
+    name: str
+    settings: tuple[str, ...]
+    summary: str
+
+
+def list_metrics() -> tuple[MetricFacts, ...]:
+    """Return the single metrics, with those of plug-ins that can be used."""
+    facts = []
+    for name in metric_names():
+        try:
+            entry = _entry(name)
+        except UsageError:
+            continue  # mosesplug plugins says why
+        facts.append(MetricFacts(name, entry.settings, entry.summary))
+    return tuple(facts)
+
+
+def list_absent_metrics() -> Mapping[str, str]:
+    """Return why metrics that users look for are not here, by their names."""
+    return _REFUSED
+
+
 def parse_settings(settings: str) -> dict[str, str]:
     """Parse settings such as ``case:false,reflen:shortest`` to values by name.
 
@@ -168,10 +199,11 @@ def parse_settings(settings: str) -> dict[str, str]:
 
 
 class _Entry(NamedTuple):
-    """A constructor of a metric, and the names of the settings that it uses."""
+    """A constructor of a metric, names of its settings, and a summary."""
 
     settings: tuple[str, ...]
     build: Callable[[Mapping[str, str]], Metric]
+    summary: str = ""
 
 
 def _outside_entry(metric: OutsideMetric) -> _Entry:
@@ -183,7 +215,7 @@ def _entry(name: str, outside: Iterable[str] = ()) -> _Entry:
     if name in _ENTRIES:
         return _ENTRIES[name]
     if (plugin := find_metric_plugin(name)) is not None:
-        return _Entry(plugin.settings, plugin.make)
+        return _Entry(plugin.settings, plugin.make, plugin.summary)
     known = f"known metrics: {', '.join((*outside, *metric_names()))}"
     other = f"; scores of other programs: mosesplug optimize --scores {name}=FILE" if name else ""
     if name in _REFUSED:
@@ -250,7 +282,7 @@ def _real(name: str) -> _Setting:
     return _Setting(name, name, lambda metric, name, text: _number(f"{name} of {metric}", text))
 
 
-def _entry_of(kind: Callable[..., Metric], name: str, *settings: _Setting) -> _Entry:
+def _entry_of(kind: Callable[..., Metric], name: str, summary: str, *settings: _Setting) -> _Entry:
     """Return the entry of a metric that is built from these settings."""
 
     def build(values: Mapping[str, str]) -> Metric:
@@ -262,7 +294,7 @@ def _entry_of(kind: Callable[..., Metric], name: str, *settings: _Setting) -> _E
             }
         )
 
-    return _Entry(tuple(sorted(setting.name for setting in settings)), build)
+    return _Entry(tuple(sorted(setting.name for setting in settings)), build, summary)
 
 
 _CASE = _choice("case", "lowercase", {"true": False, "false": True})
@@ -277,25 +309,87 @@ _BLANKS = _choice("blanks", "blanks", _words("keep", "remove"))
 
 _ENTRIES: Mapping[str, _Entry] = MappingProxyType(
     {
-        "BLEU": _entry_of(Bleu, "BLEU", _REFLEN, _CASE, _TOKENIZE),
-        "CDER": _entry_of(Cder, "CDER", _CASE, _REFS, _TOKENIZE, _NORMALIZE),
-        "CER": _entry_of(Cer, "CER", _CASE, _BLANKS, _NORMALIZE),
-        "CHRF": _entry_of(Chrf, "CHRF", _CASE, _real("beta"), _real("smooth"), _WORDS),
-        "GLEU": _entry_of(Gleu, "GLEU", _CASE, _TOKENIZE),
-        "MER": _entry_of(Mer, "MER", _CASE, _TOKENIZE, _NORMALIZE),
+        "BLEU": _entry_of(
+            Bleu,
+            "BLEU",
+            "Matched n-grams with a brevity penalty (Papineni et al. 2002).",
+            _REFLEN,
+            _CASE,
+            _TOKENIZE,
+        ),
+        "CDER": _entry_of(
+            Cder,
+            "CDER",
+            "Word errors, with jumps over blocks (Leusch et al. 2006).",
+            _CASE,
+            _REFS,
+            _TOKENIZE,
+            _NORMALIZE,
+        ),
+        "CER": _entry_of(
+            Cer, "CER", "Edit distance of characters, as jiwer.", _CASE, _BLANKS, _NORMALIZE
+        ),
+        "CHRF": _entry_of(
+            Chrf,
+            "CHRF",
+            "F-score of character n-grams (Popovic 2015); words:2 is chrF++.",
+            _CASE,
+            _real("beta"),
+            _real("smooth"),
+            _WORDS,
+        ),
+        "GLEU": _entry_of(
+            Gleu,
+            "GLEU",
+            "Precision or recall of n-grams, the smaller (Wu et al. 2016).",
+            _CASE,
+            _TOKENIZE,
+        ),
+        "MER": _entry_of(
+            Mer,
+            "MER",
+            "Share of wrong pairs in the alignment (Morris et al. 2004).",
+            _CASE,
+            _TOKENIZE,
+            _NORMALIZE,
+        ),
         "METEOR": _entry_of(
             Meteor,
             "METEOR",
+            "Aligned words and chunks (Banerjee & Lavie 2005), with stems.",
             _CASE,
             _TOKENIZE,
             _NORMALIZE,
             *(_real(name) for name in ("alpha", "beta", "gamma", "exact", "stem")),
             _Setting("stems", "stems", lambda metric, name, text: text),
         ),
-        "PER": _entry_of(Per, "PER", _CASE, _TOKENIZE, _NORMALIZE),
-        "TER": _entry_of(Ter, "TER", _CASE, _TOKENIZE, _NORMALIZE),
-        "TER-SACREBLEU": _entry_of(TerSacrebleu, "TER-SACREBLEU", _CASE, _TOKENIZE, _NORMALIZE),
-        "WER": _entry_of(Wer, "WER", _CASE, _REFS, _TOKENIZE, _NORMALIZE),
+        "PER": _entry_of(
+            Per,
+            "PER",
+            "Word errors in any order (Tillmann et al. 1997).",
+            _CASE,
+            _TOKENIZE,
+            _NORMALIZE,
+        ),
+        "TER": _entry_of(
+            Ter,
+            "TER",
+            "Edits and shifts, counted as Moses (Snover et al. 2006).",
+            _CASE,
+            _TOKENIZE,
+            _NORMALIZE,
+        ),
+        "TER-SACREBLEU": _entry_of(
+            TerSacrebleu,
+            "TER-SACREBLEU",
+            "Edits and shifts, counted as sacrebleu.",
+            _CASE,
+            _TOKENIZE,
+            _NORMALIZE,
+        ),
+        "WER": _entry_of(
+            Wer, "WER", "Edit distance of words.", _CASE, _REFS, _TOKENIZE, _NORMALIZE
+        ),
     }
 )
 
@@ -313,9 +407,9 @@ _REFUSED: Mapping[str, str] = MappingProxyType(
         "LRSCORE": "it compares word alignments with those of the references",
         "M2": "it needs references with annotated corrections",
         "M2SCORER": "it needs references with annotated corrections",
-        "MERGE": "no program of Moses supports it either",
         "MEANT": "it needs semantic role labels of hypotheses and references",
-        "TESLA": "it needs a linear program over bags of n-grams, and WordNet",
+        "MERGE": "no program of Moses supports it either",
         "SEMPOS": "it needs deep syntactic analyses of hypotheses and references",
+        "TESLA": "it needs a linear program over bags of n-grams, and WordNet",
     }
 )

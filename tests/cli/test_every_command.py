@@ -48,6 +48,7 @@ CALLS = {
     "settings": "settings algorithm",
     "optimize": "optimize --nbest list --refs refs --algorithm kbmira --threads 1",
     "algorithms": "algorithms kbmira",
+    "metrics": "metrics",
     "plugins": "plugins",
     "bench-optimizers": "bench-optimizers list --refs refs --algorithms kbmira --seeds 1",
     "experiment": "experiment experiment.toml --dry-run",

@@ -217,6 +217,19 @@ class OptimizeCommand:
 
 
 @dataclass(frozen=True)
+class MetricsCommand:
+    """List the metrics with their settings, and those that are not there.
+
+    --metric takes their names, or a weighted sum of them, and --metric-settings their settings. The
+    list says how to bring others: as numbers that another program computed, or as a plug-in.
+
+    Example: mosesplug metrics
+    """
+
+    json: Json = False
+
+
+@dataclass(frozen=True)
 class PluginsCommand:
     """List the plug-ins of installed packages.
 
