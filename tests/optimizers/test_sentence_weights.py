@@ -17,7 +17,9 @@ from mosesplug.optimizers.online.oro.options import OOroOptions
 from mosesplug.optimizers.oracles import corpus_oracles
 from mosesplug.optimizers.problem import Problem, no_progress, sentence_scores
 from mosesplug.optimizers.registry import Algorithm
+from mosesplug.settings.sharding import Sharding
 from mosesplug.testing.problems import planted_for
+from mosesplug.tuning.parallel.optimize import optimize_sharded
 from mosesplug.tuning_set import TuningSet
 
 N = 24
@@ -153,3 +155,33 @@ def test_an_algorithm_that_cannot_weigh_sentences_says_which_can() -> None:
     tuner = replace(algorithm("mert"), name="plain", weighs_sentences=False)
     with pytest.raises(UsageError, match="plain cannot weight sentences; choose one of mert, kb"):
         learn(tuner, weighed(tuner, COUNTS))
+
+
+def test_the_exact_optimum_is_that_of_repeated_sentences() -> None:
+    tuner = algorithm("mert")
+    active = np.arange(5) < 2
+    plain, own, others = (
+        replace(problem, active=active)
+        for problem in (
+            repeated(tuner, np.ones(N, dtype=np.int64)),
+            weighed(tuner, COUNTS),
+            repeated(tuner, COUNTS),
+        )
+    )
+    weights, score = learn(tuner, own, method="exact")
+    expected, expected_score = learn(tuner, others, method="exact")
+    np.testing.assert_allclose(weights, expected)
+    assert score == pytest.approx(expected_score, abs=1e-12)
+    assert not np.allclose(learn(tuner, plain, method="exact")[0], expected)
+
+
+@pytest.mark.parametrize("workers", ["threads", "processes"])
+def test_one_shard_learns_online_as_without_shards(workers: str) -> None:
+    tuner = algorithm("perceptron")
+    problem = weighed(tuner, COUNTS)
+    optimizer = tuner.bind(tuner.options(epochs=2, averaging="last"))
+    whole = optimizer.optimize(problem, START, np.random.default_rng(0))
+    sharding = Sharding(shards=1, workers=workers, mixing="average")  # type: ignore[arg-type]
+    one = optimize_sharded(problem, optimizer, sharding, START, np.random.default_rng(0))
+    assert one.weights.tobytes() == whole.weights.tobytes()
+    assert one.score == whole.score

@@ -107,7 +107,7 @@ def search_exactly(problem: Problem, initial: Weights, progress: Progress) -> So
     regions = _list_all(
         cones.features[wins],
         offsets,
-        lists.stats[wins].astype(np.float64),
+        lists.weighted_stats[wins].astype(np.float64),
         cones.bounds,
         problem.threads,
         progress,
