@@ -68,6 +68,12 @@ class ListChanges:
         """The names of all features that were not in the lists."""
         return (*self.added_features, *self.derived_features)
 
+    def makes(self, name: str) -> bool:
+        """Return whether a name is that of such a feature, or of one of its values (``LM_2``)."""
+        group, underscore, number = name.rpartition("_")
+        is_value = bool(underscore) and number.isdecimal()
+        return name in self.names or (is_value and group in self.names)
+
     def __bool__(self) -> bool:
         return self != UNCHANGED
 

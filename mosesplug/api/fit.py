@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from os import PathLike, fspath
@@ -135,7 +135,9 @@ class Fit:
             vector if data.domains is None else data.domains.copies.weights(vector, domain),
             fixed=data.problem.is_fixed,
             config=self.config,
-            changes=record_length(self.settings.lists.changes, length),
+            changes=record_length(
+                replace(self.settings.lists, derive=data.derived).changes, length
+            ),
         )
 
     @property

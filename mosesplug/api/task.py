@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.moses.ini import MosesIni
+from formats.nbest.block import NBestList
 from formats.weights.any_format import WeightFile
 from mosesplug.api.initial_weights import arrange_initial, make_weight_file
 from mosesplug.api.keywords import make_added_features, make_learning_keywords
@@ -29,6 +30,8 @@ from mosesplug.api.weights import WeightTable
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.inputs import GivenData
+from mosesplug.learning.lists.binning import learn_bins
+from mosesplug.learning.made_features import take_recorded_bins
 from mosesplug.learning.weights import StartingWeights, read_initial_weights, read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
@@ -138,12 +141,18 @@ def make_task(
 
     arrays = None if features is None else convert_features(features, names, dense)
     columns = None if arrays is None else arrays.columns
-    start, config = _make_start(initial, settings, columns)
+    start, file = _make_start(initial, settings, columns)
+    config = None if file is None else file.ini
+    if file is None and isinstance(initial, WeightTable):
+        file = initial.file
+    if file is not None:
+        settings = replace(settings, lists=take_recorded_bins(file, settings.lists))
     if scores is not None or statistics is not None:
         if held_out.heldout_lists:
             raise UsageError("heldout_lists requires references: hold out a share (held_out)")
         order = None
         if arrays is None:
+            settings = _learn_bins(settings, take_lists(lists, "lists"), names, dense)
             block = single_list(lists, settings.lists, names, dense)
         else:
             if settings.lists.transform is not None:
@@ -152,7 +161,7 @@ def make_task(
         measure = None if isinstance(metric, str) else metric
         data = score_lists(block, order, scores, statistics, measure, start, settings.threads)
         data_of_call = GivenData(
-            learning_data=data,
+            learning_data=replace(data, derived=settings.lists.derive),
             domains=held_out.domains,
             sentence_weights=held_out.sentence_weights,
             source=held_out.source,
@@ -192,6 +201,22 @@ def make_task(
             data_of_call, graph_start=make_weight_file(initial), graph_names=wanted
         )
     return Task(settings, data_of_call, config=config)
+
+
+def _learn_bins(
+    settings: LearningSettings,
+    lists: Sequence[NBestList | StrPath],
+    names: Sequence[str] | None,
+    dense: Sequence[str] | None,
+) -> LearningSettings:
+    """Return settings with the bounds of bins; names of the call outweigh those of settings."""
+    named = replace(
+        settings.lists,
+        names=None if names is None else tuple(names),
+        dense=None if dense is None else tuple(dense),
+    )
+    derived = learn_bins(lists, named).derive
+    return replace(settings, lists=replace(settings.lists, derive=derived))
 
 
 def _add_features(
@@ -316,8 +341,8 @@ def _check_metric(
 
 def _make_start(
     initial: Any, settings: LearningSettings, columns: NDArray[np.int64] | None
-) -> tuple[Callable[[FeatureSpace], StartingWeights], MosesIni | None]:
-    """Return a function that finds starting weights, and their configuration."""
+) -> tuple[Callable[[FeatureSpace], StartingWeights], WeightFile | None]:
+    """Return a function that finds starting weights, and their file if there is one."""
     file: WeightFile | None = None
     if settings.init is not None and not settings.graphs:
         # Read once: it may be a pipe.
@@ -328,7 +353,7 @@ def _make_start(
             return read_starting_weights(space, file)
         return arrange_initial(initial, space, columns)
 
-    return start, None if file is None else file.ini
+    return start, file
 
 
 def _find_held_out(settings: LearningSettings, lists: Any, references: Any) -> GivenData:

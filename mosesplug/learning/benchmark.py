@@ -217,6 +217,11 @@ def read_earlier(
                 "{--in-turn} cannot be used with values for each hypothesis of all lists: leave "
                 "out {--scores} and {--add-feature}"
             )
+        if not all(feature.has_bounds for feature in settings.lists.derive):
+            raise UsageError(
+                "{--in-turn} cannot be used with bins whose bounds are learned, which differ from"
+                " decoding to decoding: give their bounds, as bin(lm, [-20.5, -10])"
+            )
         lists = given.lists or settings.nbest
         counts = range(1, len(lists))
         parts = [(settings, replace(given, lists=lists[:count])) for count in counts]

@@ -19,10 +19,12 @@ from mosesplug.learning.inputs import (
     make_list_data,
 )
 from mosesplug.learning.lengths import find_recorded_length, spell_exponent
+from mosesplug.learning.lists.binning import learn_bins
 from mosesplug.learning.lists.blocks import names_values
 from mosesplug.learning.lists.merging import NO_REFERENCES, References, load_lists
 from mosesplug.learning.lists.outside import arrange_held_out, find_metric_of, make_outside_metrics
 from mosesplug.learning.lists.stored import read_store
+from mosesplug.learning.made_features import take_recorded_bins
 from mosesplug.learning.watched import find_watched
 from mosesplug.learning.weights import StartingWeights, read_initial_weights, read_starting_weights
 from mosesplug.metrics import Metric
@@ -203,7 +205,7 @@ def read_held_out_lists(
             raise UsageError("the held-out lists have no references: use {--heldout-refs} FILE")
         references = NO_REFERENCES
     space = problem.tuning_set.space
-    options = _list_settings(settings, given)
+    options = replace(_list_settings(settings, given), derive=data.derived)
     own = settings.heldout_scores
     if own or any(needs_outside(scorer) for scorer in (problem.metric, *watched)):
         own = arrange_held_out(options.scores, own)
@@ -254,6 +256,8 @@ def _read_lists(
     file = None
     if given.start is None and settings.init is not None:
         file = read_initial_weights(settings.init, settings.sparse_init)
+        options = take_recorded_bins(file, options)
+    options = learn_bins(files, options)
 
     def find_start(space: FeatureSpace) -> StartingWeights:
         return read_starting_weights(space, file) if given.start is None else given.start(space)
@@ -278,6 +282,7 @@ def _read_lists(
         lists.watched_metrics,
         lists.notes,
     )
+    data = replace(data, derived=options.derive)
     return data.note_missing(lists.tuning_set.n_sentences, "hypotheses", "lists")
 
 

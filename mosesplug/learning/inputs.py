@@ -22,6 +22,7 @@ from mosesplug.metrics import Metric
 from mosesplug.optimizers import Problem
 from mosesplug.optimizers.selection import FeatureSelection
 from mosesplug.settings.domains import Domains
+from mosesplug.settings.features import DerivedFeature
 from mosesplug.settings.intervals import Bound, StartRange
 from mosesplug.settings.lengths import LengthRange
 from mosesplug.settings.sentence_weights import SentenceWeights
@@ -47,6 +48,7 @@ class LearningData:
         watched_metrics: metrics that are reported and not optimized, on the rows of the problem's
             lists.
         domains: the features with copies for each domain; None without weights of domains.
+        derived: the definitions of derived features, with the bounds of their bins.
     """
 
     problem: Problem
@@ -59,6 +61,7 @@ class LearningData:
     lengths: LengthScale | None = None
     watched_metrics: tuple[WatchedMetric, ...] = ()
     domains: LearningDomains | None = None
+    derived: tuple[DerivedFeature, ...] = ()
 
     @property
     def start_exponent(self) -> float | None:

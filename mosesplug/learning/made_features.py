@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from formats.errors import FormatError
 from formats.graphs.hypergraph import hypergraph_names
@@ -17,8 +18,15 @@ _CONFIGURATIONS = ("moses.ini", "show-weights", "overwrite")
 """Formats that also name features which no n-best list has."""
 
 
-def check_computed_features(weights: WeightFile, settings: ListSettings) -> None:
-    """Check that settings compute features as a file of weights records."""
+def apply_recorded(weights: WeightFile, settings: ListSettings) -> ListSettings:
+    """Return settings that compute features as a file of weights records.
+
+    Definitions of derived features are those of the file, with the bounds of their bins. Those that
+    settings do not name are added; lists that have such a feature keep theirs.
+
+    Raises:
+        UsageError: settings lack templates, or define a feature in another way.
+    """
     templates = weights.changes.templates
     if templates and settings.templates is None:
         raise UsageError(
@@ -35,13 +43,37 @@ def check_computed_features(weights: WeightFile, settings: ListSettings) -> None
         feature.name: feature
         for feature in parse_derived_features(weights.changes.derived_features)
     }
-    for feature in settings.derive:
-        other = recorded.get(feature.name)
-        if other is not None and other.expression != feature.expression:
+    asked = {feature.name: feature for feature in settings.derive}
+    for name, feature in asked.items():
+        other = recorded.get(name)
+        if other is not None and not feature.agrees(other):
             raise UsageError(
-                f"{{--derive}} {feature.name}={feature.text}: {weights.path} was learned with "
-                f"{other.name}={other.text}: give the same expression"
+                f"{{--derive}} {name}={feature.text}: {weights.path} was learned with "
+                f"{name}={other.text}: give the same expression"
             )
+    # Those that settings name must be new; others may be in the lists.
+    derived = [
+        replace(feature, is_recorded=name not in asked) for name, feature in recorded.items()
+    ]
+    derived += [feature for name, feature in asked.items() if name not in recorded]
+    return replace(settings, derive=tuple(derived))
+
+
+def take_recorded_bins(weights: WeightFile, settings: ListSettings) -> ListSettings:
+    """Return settings with the bounds of bins that starting weights record."""
+    recorded = {
+        feature.name: feature
+        for feature in parse_derived_features(weights.changes.derived_features)
+    }
+    derived = [
+        recorded[feature.name]
+        if not feature.has_bounds
+        and feature.name in recorded
+        and feature.agrees(recorded[feature.name])
+        else feature
+        for feature in settings.derive
+    ]
+    return replace(settings, derive=tuple(derived))
 
 
 def check_made_features(weights: WeightFile, known: Collection[str], lists: str) -> None:

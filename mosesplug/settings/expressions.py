@@ -10,6 +10,11 @@ Examples are ``lm/words``, ``log(len)`` and ``"lm-score" * 0.5``.
     power    = atom ("**" sign)?
     atom     = number | "(" sum ")" | FUNCTION "(" sum ")" | words | chars | feature
 
+A definition is an expression, or makes an indicator feature for each bin or pair of bins::
+
+    definition = sum | bin | "pair" "(" bin "," bin ")"
+    bin        = "bin" "(" sum "," (number | "[" bound ("," bound)* "]") ")"
+
 A feature is a name of letters, digits, points and underscores that begins with no digit; any other
 name stands in quotation marks, as does a feature called ``words`` or ``chars``.
 """
@@ -29,13 +34,16 @@ BUILT_IN = ("words", "chars")
 _TOKEN = re.compile(
     r"""\s*(?:(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"""
     r"""|(?P<name>[^\W\d][\w.]*)|"(?P<double>[^"]+)"|'(?P<single>[^']+)'"""
-    r"""|(?P<symbol>\*\*|[-+*/()])|(?P<end>$))"""
+    r"""|(?P<symbol>\*\*|[-+*/(),\[\]])|(?P<end>$))"""
 )
 _LEVELS = {"+": 1, "-": 1, "*": 2, "/": 2, "**": 4}
 """How tightly operators bind; a sign is weaker than a power."""
 _SIGN = 3
 _DEEPEST = 50
 _LONGEST = 1000
+MOST_BINS = 50
+_LONGEST_BOUNDS = 60 * MOST_BINS
+"""Characters of a definition that has bounds; those of double precision take up to 24 each."""
 
 
 class ExpressionError(ValueError):
@@ -84,20 +92,76 @@ class Operation:
 Expression = Number | FeatureName | TextSize | Call | Operation
 
 
-def parse_expression(text: str) -> Expression:
-    """Parse an expression; blanks do not count.
+@dataclass(frozen=True)
+class Bin:
+    """Indicators of intervals of a value.
+
+    Attributes:
+        count: number of bins to learn.
+        bounds: ascending; bin ``k`` has the values from ``bounds[k - 1]``, included, to
+            ``bounds[k]``. None: quantiles of the values in the lists, which are not known yet.
+        text: the argument as it was written.
+    """
+
+    argument: Expression
+    count: int
+    bounds: tuple[float, ...] | None
+    text: str = field(compare=False)
+
+    @property
+    def spelled(self) -> str:
+        """The definition; its bounds have all digits, so that it is read back exactly."""
+        if self.bounds is None:
+            return f"bin({self.text}, {self.count})"
+        return f"bin({self.text}, [{', '.join(map(repr, self.bounds))}])"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Indicators of all pairs of bins of two values, those of the first bin of the left first."""
+
+    left: Bin
+    right: Bin
+
+    @property
+    def spelled(self) -> str:
+        """The definition."""
+        return f"pair({self.left.spelled}, {self.right.spelled})"
+
+
+Definition = Expression | Bin | Pair
+
+
+def list_bins(definition: Definition) -> tuple[Bin, ...]:
+    """Return the bins of a definition, from left to right."""
+    match definition:
+        case Bin():
+            return (definition,)
+        case Pair():
+            return definition.left, definition.right
+    return ()
+
+
+def parse_definition(text: str) -> Definition:
+    """Parse the definition of a feature, or of indicator features; blanks do not count.
 
     Raises:
-        ExpressionError: the text is no expression, or too long.
+        ExpressionError: the text is no definition, or too long.
     """
-    if len(text) > _LONGEST:
-        raise ExpressionError(f"{len(text)} characters, but an expression has at most {_LONGEST}")
-    return _Parser(text).parse()
+    longest = _LONGEST_BOUNDS if "[" in text else _LONGEST
+    if len(text) > longest:
+        raise ExpressionError(f"{len(text)} characters, but an expression has at most {longest}")
+    return _Parser(text).parse_definition()
 
 
-def list_features(expression: Expression) -> Iterator[FeatureName | TextSize]:
-    """Yield features, ``words`` and ``chars`` of an expression from left to right."""
+def list_features(expression: Definition) -> Iterator[FeatureName | TextSize]:
+    """Yield features, ``words`` and ``chars`` of a definition from left to right."""
     match expression:
+        case Bin():
+            yield from list_features(expression.argument)
+        case Pair():
+            yield from list_features(expression.left)
+            yield from list_features(expression.right)
         case FeatureName() | TextSize():
             yield expression
         case Call():
@@ -116,12 +180,73 @@ class _Parser:
         self._depth = 0
         self._advance()
 
-    def parse(self) -> Expression:
-        """Return the whole expression."""
-        expression = self._parse(1)
+    def parse_definition(self) -> Definition:
+        """Return the whole definition."""
+        definition: Definition
+        if self._take_call("pair"):
+            left = self._parse_bin()
+            self._require(",", "pair takes two bins: the , is missing")
+            definition = Pair(left, self._parse_bin())
+            self._require(")", "the ) of pair( is missing")
+        elif self._begins_call("bin"):
+            definition = self._parse_bin()
+        else:
+            definition = self._parse(1)
         if self._kind != "end":
             raise self._error("an operator is missing")
-        return expression
+        return definition
+
+    def _begins_call(self, name: str) -> bool:
+        is_name = self._kind == "name" and self._value == name
+        return is_name and self._text[self._end :].lstrip().startswith("(")
+
+    def _take_call(self, name: str) -> bool:
+        """Pass a name and its parenthesis if they are next."""
+        if not self._begins_call(name):
+            return False
+        self._advance()
+        self._advance()
+        return True
+
+    def _require(self, symbol: str, message: str) -> None:
+        if not self._take(symbol):
+            raise self._error(message)
+
+    def _parse_bin(self) -> Bin:
+        """Parse ``bin(EXPRESSION, N)`` or ``bin(EXPRESSION, [BOUND, ...])``."""
+        if not self._take_call("bin"):
+            raise self._error("bin(EXPRESSION, N) is missing")
+        begin = self._begin
+        argument = self._parse(1)
+        text = self._text[begin : self._begin].strip()
+        self._require(",", "bin takes an expression and a number of bins: the , is missing")
+        if self._take("["):
+            bounds = [self._parse_bound()]
+            while self._take(","):
+                bounds.append(self._parse_bound())
+                if not bounds[-2] < bounds[-1]:
+                    raise self._error("the bounds of bins do not ascend")
+            self._require("]", "the ] of the bounds is missing")
+            count = len(bounds) + 1
+            known: tuple[float, ...] | None = tuple(bounds)
+        else:
+            value = self._value if self._kind == "number" else ""
+            if not value.isdecimal() or not 2 <= int(value) <= MOST_BINS:
+                raise self._error(f"the number of bins must be 2 to {MOST_BINS}")
+            self._advance()
+            count, known = int(value), None
+        if count > MOST_BINS:
+            raise self._error(f"the number of bins must be 2 to {MOST_BINS}")
+        self._require(")", "the ) of bin( is missing")
+        return Bin(argument, count, known, text)
+
+    def _parse_bound(self) -> float:
+        is_negative = self._take("-") is not None
+        if self._kind != "number" or not math.isfinite(float(self._value)):
+            raise self._error("a finite number is missing")
+        bound = float(self._value)
+        self._advance()
+        return -bound if is_negative else bound
 
     def _advance(self) -> None:
         """Read the next token."""
@@ -178,6 +303,9 @@ class _Parser:
         self._advance()
         if (self._kind, self._value) != ("symbol", "("):
             return TextSize(value) if value in BUILT_IN else FeatureName(value, position)
+        if value in ("bin", "pair"):
+            self._begin = position - 1
+            raise self._error(f"{value}(...) makes several features: nothing else stands beside it")
         if value not in FUNCTIONS:
             self._begin = position - 1
             raise self._error(f"{value} is not a function; known: {', '.join(FUNCTIONS)}")

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mosesplug.errors import OptionName, UsageError
 from mosesplug.settings.expressions import (
     BUILT_IN,
-    Expression,
+    Definition,
     ExpressionError,
-    parse_expression,
+    Pair,
+    list_bins,
+    parse_definition,
 )
 
 if TYPE_CHECKING:
@@ -41,15 +43,42 @@ class AddedFeature:
 
 @dataclass(frozen=True)
 class DerivedFeature:
-    """A feature that is computed from others.
+    """A feature that is computed from others, or indicators of its bins.
 
     Attributes:
-        text: the expression as it was given.
+        text: the definition as it was given, or with the bounds that were learned.
+        is_recorded: whether a file of weights defines it: lists that have it keep theirs.
     """
 
     name: str
     text: str
-    expression: Expression
+    expression: Definition
+    is_recorded: bool = False
+
+    @property
+    def has_bounds(self) -> bool:
+        """Whether all bounds of bins are known."""
+        return all(each.bounds is not None for each in list_bins(self.expression))
+
+    def with_bounds(self, bounds: Sequence[tuple[float, ...]]) -> DerivedFeature:
+        """Return the feature with the bounds of its bins."""
+        bins = [
+            replace(each, count=len(own) + 1, bounds=own)
+            for each, own in zip(list_bins(self.expression), bounds, strict=True)
+        ]
+        definition = Pair(*bins) if isinstance(self.expression, Pair) else bins[0]
+        return replace(self, text=definition.spelled, expression=definition)
+
+    def agrees(self, recorded: DerivedFeature) -> bool:
+        """Return whether weights record this definition; theirs may have bounds, and fewer bins."""
+        if self.has_bounds or not recorded.has_bounds:
+            return self.expression == recorded.expression
+        pairs = list(zip(list_bins(self.expression), list_bins(recorded.expression), strict=False))
+        return type(self.expression) is type(recorded.expression) and all(
+            own.argument == other.argument
+            and (own.count >= other.count if own.bounds is None else own.bounds == other.bounds)
+            for own, other in pairs
+        )
 
 
 def parse_added_features(
@@ -150,6 +179,6 @@ def _derive(text: str) -> DerivedFeature:
             "feature another name"
         )
     try:
-        return DerivedFeature(name, expression, parse_expression(expression))
+        return DerivedFeature(name, expression, parse_definition(expression))
     except ExpressionError as error:
         raise UsageError(f"{{--derive}} {text!r}, {error}") from None

@@ -174,8 +174,9 @@ class ListSettings:
             metavar="NAME=EXPRESSION",
             excludes=("graphs", "from"),
             details="From dense features, those derived before, words and chars (of the "
-            "hypothesis), numbers, + - * / ** and log, exp, sqrt, abs. Quote names with other "
-            "characters than letters, digits, points and underscores.",
+            "hypothesis), numbers, + - * / ** and log, exp, sqrt, abs. bin(lm, 5) makes five "
+            "indicators of quantiles, pair(bin(lm, 3), bin(tm, 3)) those of pairs. Quote names "
+            "with other characters than letters, digits, points and underscores.",
         ),
     ] = ()
     transform: Annotated[

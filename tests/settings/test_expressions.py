@@ -20,7 +20,7 @@ from mosesplug.settings.expressions import (
     Operation,
     TextSize,
     list_features,
-    parse_expression,
+    parse_definition,
 )
 from mosesplug.settings.features import (
     parse_added_features,
@@ -71,7 +71,7 @@ expressions = st.recursive(
 
 @given(expressions)
 def test_expressions_are_those_of_python(text: str) -> None:
-    found = parse_expression(text)
+    found = parse_definition(text)
     assert found == parse_as_python(ast.parse(text.strip(), mode="eval").body)
     for each in list_features(found):
         if isinstance(each, FeatureName):
@@ -82,10 +82,10 @@ def test_expressions_are_those_of_python(text: str) -> None:
 @given(st.text(st.sampled_from("ab1.+-*/()'\" e_,%\n\té$"), max_size=12))
 def test_other_texts_are_rejected_with_their_place(text: str) -> None:
     with contextlib.suppress(ExpressionError):
-        parse_expression(text)
+        parse_definition(text)
         return
     with pytest.raises(ExpressionError, match=r"^(character \d+|end) of the expression: "):
-        parse_expression(text)
+        parse_definition(text)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_names_of_added_features(texts: tuple[str, ...], message: str) -> None:
 def test_features_from_texts_and_mappings() -> None:
     found = parse_derived_features({"len": "words", "lm_norm": " lm / len "})
     assert [(each.name, each.text) for each in found] == [("len", "words"), ("lm_norm", "lm / len")]
-    assert found[1].expression == parse_expression("lm/len")
+    assert found[1].expression == parse_definition("lm/len")
     assert parse_derived_features(found) == found
     (added,) = parse_added_features(["LM= a.txt,b.npy"])
     assert (added.name, [str(path) for path in added.paths]) == ("LM", ["a.txt", "b.npy"])

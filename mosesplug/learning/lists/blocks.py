@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import fspath
 
 import numpy as np
@@ -75,8 +75,10 @@ def make_list_options(settings: ListSettings, dense: Sequence[str] | None = None
     """
     dense = settings.dense if dense is None else dense
     if dense is not None:
-        made = settings.changes.names
-        dense = [name for name in dense if name not in made]
+        # Lists may have features that weights record.
+        own = tuple(feature for feature in settings.derive if not feature.is_recorded)
+        made = replace(settings, derive=own).changes
+        dense = [name for name in dense if not made.makes(name)]
     return ListOptions(
         names=settings.names,
         dense=None if dense is None else original_names(dense, settings.rename),

@@ -219,7 +219,7 @@ def select_dense_features(
         )
     _reject_misspelled(path, listed, weights)
     # Features that steps add, or that the weights record and the list lacks, are not of the list.
-    return tuple(name for name in names if name in listed or name not in weights.changes.names)
+    return tuple(name for name in names if name in listed or not weights.changes.makes(name))
 
 
 def _reject_misspelled(path: StrPath, listed: Sequence[str], weights: WeightFile) -> None:
@@ -231,7 +231,7 @@ def _reject_misspelled(path: StrPath, listed: Sequence[str], weights: WeightFile
 
     unweighted = [name for name in listed if name not in weights.single_values]
     for name, value in weights.single_values.items():
-        if not value or name in listed or name in weights.changes.names:
+        if not value or name in listed or weights.changes.makes(name):
             continue
         bare = _NUMBERS.sub("", name)
         others = [name for name in unweighted if _NUMBERS.sub("", name) != bare]

@@ -23,11 +23,13 @@ from mosesplug.errors import OptionName, UsageError, suggest
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.lists.value_columns import ValueColumn
 from mosesplug.settings.expressions import (
+    Bin,
     Call,
     Expression,
     FeatureName,
     Number,
     Operation,
+    Pair,
     TextSize,
     list_features,
 )
@@ -281,44 +283,109 @@ class DeriveFeatures(ListStep):
     """Appends dense features computed from others, in their order.
 
     Expressions are evaluated in double precision, and may use features that were derived before.
+    Bins and pairs of bins are groups of indicators. A definition that weights record is left out if
+    a block has the feature, or lacks what it is computed from.
+
+    Raises:
+        UsageError: bins have no bounds yet.
     """
 
     def __init__(self, features: Sequence[DerivedFeature]) -> None:
         self._features = features
-        self._units = {
-            operand.unit
-            for feature in features
-            for operand in list_features(feature.expression)
-            if isinstance(operand, TextSize)
-        }
+        self._units = _list_units(features)
+        self._check_bounds()
+
+    def _check_bounds(self) -> None:
+        for feature in self._features:
+            if not feature.has_bounds:
+                raise UsageError(
+                    f"{{--derive}} {feature.name}={feature.text}: the bounds of bins are learned"
+                    " with weights, which record them. Give such weights, or the bounds, as"
+                    " bin(lm, [-20.5, -10])"
+                )
 
     def apply(self, block: NBestList) -> NBestList:
-        if self._units and not block.has_texts:
-            units = " and ".join(sorted(self._units))
-            raise UsageError(f"{{--derive}} counts {units}, but {block.path} has no texts")
-        groups = list(block.groups)
-        operands = _Operands(block, self._units)
-        for feature in self._features:
+        groups, parts = list(block.groups), [block.dense]
+        features = self._features
+        if any(feature.is_recorded for feature in features):
+            features = _select_recorded(features, block)
+        units = self._units if len(features) == len(self._features) else _list_units(features)
+        if units and not block.has_texts:
+            spelled = " and ".join(sorted(units))
+            raise UsageError(f"{{--derive}} counts {spelled}, but {block.path} has no texts")
+        operands = _Operands(block, units)
+        for feature in features:
             option = f"{{--derive}} {feature.name}={feature.text}"
             _check_name(feature.name, option, groups, block)
-            with np.errstate(all="ignore"):
-                values = _evaluate(option, feature.expression, operands)
-            values = np.broadcast_to(values, len(block))
-            is_usable = np.abs(values) <= _LARGEST
-            if not is_usable.all():
-                row = int(np.argmin(is_usable))
-                raise FormatError(
-                    f"{option} is {values[row]:g} here"
-                    + operands.spell_values(option, feature.expression, row),
-                    path=block.path,
-                    line=int(block.lines[row]),
-                    remedy="Change the expression, so that every hypothesis has a finite value",
-                )
-            operands.derived[feature.name] = values
-            groups.append((feature.name, 1))
-        parts = [block.dense]
-        parts += [values.astype(np.float32)[:, np.newaxis] for values in operands.derived.values()]
+            match feature.expression:
+                case Bin():
+                    values = self._find_bins(option, feature.expression, operands)
+                case Pair(left, right):
+                    first = self._find_bins(option, left, operands)
+                    second = self._find_bins(option, right, operands)
+                    values = (first[:, :, np.newaxis] * second[:, np.newaxis, :]).reshape(
+                        len(block), first.shape[1] * second.shape[1]
+                    )
+                case expression:
+                    single = _evaluate_finite(option, expression, operands)
+                    operands.derived[feature.name] = single
+                    values = single.astype(np.float32)[:, np.newaxis]
+            groups.append((feature.name, values.shape[1]))
+            parts.append(values)
         return replace(block, groups=tuple(groups), dense=np.concatenate(parts, axis=1))
+
+    def _find_bins(self, option: str, own_bin: Bin, operands: _Operands) -> NDArray[np.float32]:
+        """Return the indicators of bins, float32 ``[n_hyps, count]``."""
+        values = _evaluate_finite(option, own_bin.argument, operands)
+        numbers = self.number(own_bin, values)
+        return np.eye(own_bin.count, dtype=np.float32)[numbers]
+
+    def number(self, own_bin: Bin, values: Scores) -> NDArray[np.int64]:
+        """Return the bin of each value; a value on a bound is in the bin above it."""
+        return np.searchsorted(np.array(own_bin.bounds), values, side="right")
+
+
+def _list_units(features: Sequence[DerivedFeature]) -> set[str]:
+    """Return the sizes of texts that definitions use."""
+    return {
+        operand.unit
+        for feature in features
+        for operand in list_features(feature.expression)
+        if isinstance(operand, TextSize)
+    }
+
+
+def _select_recorded(
+    features: Sequence[DerivedFeature], block: NBestList
+) -> Sequence[DerivedFeature]:
+    """Leave out recorded definitions that a block has, or that it lacks the features for."""
+    space = FeatureSpace(block.groups)
+    known = {*space.group_names, *space.labels, *space.names}
+    selected = []
+    for feature in features:
+        names = [n.name for n in list_features(feature.expression) if isinstance(n, FeatureName)]
+        if feature.is_recorded and (feature.name in known or not known.issuperset(names)):
+            continue
+        selected.append(feature)
+        known.add(feature.name)
+    return selected
+
+
+def _evaluate_finite(option: str, expression: Expression, operands: _Operands) -> Scores:
+    """Return the values of an expression, float64 ``[n_hyps]``, which must be finite."""
+    block = operands.block
+    with np.errstate(all="ignore"):
+        values = np.broadcast_to(_evaluate(option, expression, operands), len(block))
+    is_usable = np.abs(values) <= _LARGEST
+    if not is_usable.all():
+        row = int(np.argmin(is_usable))
+        raise FormatError(
+            f"{option} is {values[row]:g} here" + operands.spell_values(option, expression, row),
+            path=block.path,
+            line=int(block.lines[row]),
+            remedy="Change the expression, so that every hypothesis has a finite value",
+        )
+    return values
 
 
 _FUNCTIONS = {"log": np.log, "exp": np.exp, "sqrt": np.sqrt, "abs": np.abs, "-": np.negative}
@@ -353,11 +420,12 @@ class _Operands:
     """Values that expressions can use: dense and derived features, sizes of texts.
 
     Attributes:
+        derived: the values of features that were derived before.
         sizes: by ``words`` or ``chars``.
     """
 
     def __init__(self, block: NBestList, units: set[str]) -> None:
-        self._block = block
+        self.block = block
         self._labels = FeatureSpace(block.groups).labels
         self._columns = {name: column for column, name in enumerate(self._labels)}
         # LM0_0 is another name of LM0 if that has one value, as everywhere.
@@ -369,17 +437,17 @@ class _Operands:
 
     def find(self, option: str, wanted: FeatureName) -> Scores:
         """Return the values of a feature."""
-        name, path = wanted.name, self._block.path
+        name, path = wanted.name, self.block.path
         if name in self.derived:
             return self.derived[name]
         if name in self._columns:
-            return self._block.dense[:, self._columns[name]].astype(np.float64)
-        if (width := dict(self._block.groups).get(name, 0)) > 1:
+            return self.block.dense[:, self._columns[name]].astype(np.float64)
+        if (width := dict(self.block.groups).get(name, 0)) > 1:
             raise UsageError(
                 f"{option}: {name} has {width} values in {path}: use one of "
                 f"{name}_0 to {name}_{width - 1}"
             )
-        if name in self._block.sparse_names:
+        if name in self.block.sparse_names:
             raise UsageError(f"{option}: {name} is a sparse feature of {path}: use dense ones")
         shown = ", ".join([*self._labels, *self.derived][:_SHOWN])
         raise UsageError(

@@ -35,7 +35,7 @@ from mosesplug.learning.lengths import find_recorded_length
 from mosesplug.learning.lists.blocks import names_values, read_file_blocks
 from mosesplug.learning.lists.merging import select_dense_features
 from mosesplug.learning.lists.transforming import pair_transformed
-from mosesplug.learning.made_features import check_computed_features, check_unused_weights
+from mosesplug.learning.made_features import apply_recorded, check_unused_weights
 from mosesplug.learning.sparse_coverage import SparseCoverage
 from mosesplug.learning.weighted_graphs import WeightedGraph
 from mosesplug.learning.weights import score_hypotheses
@@ -105,7 +105,7 @@ def read_list_tasks(
     dense: tuple[str, ...] | None = None
     lengths = None if weights is None else find_recorded_length(weights)
     if weights is not None:
-        check_computed_features(weights, settings)
+        settings = apply_recorded(weights, settings)
         dense = select_dense_features(path, weights, settings)
     elif names_values(path, settings):
         dense = ()
@@ -259,10 +259,10 @@ def score_again(
         UsageError: two features have the same name, or the weights were learned with others.
     """
     (lists,) = wrap_files([lists])
+    settings = apply_recorded(weights, settings)
     dense = None
     if not isinstance(lists, NBestList):
         dense = select_dense_features(lists, weights, settings)
-    check_computed_features(weights, settings)
     coverage = SparseCoverage.of_file(weights)
     for block in read_file_blocks(lists, settings, dense=dense, ids=ids):
         coverage.add(block.sparse_names)

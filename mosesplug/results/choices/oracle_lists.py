@@ -19,7 +19,7 @@ from mosesplug.learning.data import read_data
 from mosesplug.learning.lengths import find_recorded_length, make_length_scale
 from mosesplug.learning.lists.merging import NO_REFERENCES, note_text_signs, store_lists
 from mosesplug.learning.lists.outside import find_metric_of
-from mosesplug.learning.made_features import check_computed_features
+from mosesplug.learning.made_features import apply_recorded
 from mosesplug.learning.sparse_coverage import warn_of_sparse
 from mosesplug.learning.weights import arrange_weights
 from mosesplug.metrics import Metric
@@ -127,6 +127,8 @@ def open_oracle_lists(
     if references is None and needs_texts(measure):
         raise UsageError("there are no references: give {--refs} FILE")
     files = wrap_files(places)
+    if weights is not None:
+        settings = apply_recorded(weights, settings)
     with store_lists(
         files,
         NO_REFERENCES if references is None else references,
@@ -138,7 +140,6 @@ def open_oracle_lists(
         lists = stored.store.tuning_set()
         ranking = None
         if weights is not None:
-            check_computed_features(weights, settings)
             ranking = _score_lists(lists, weights, ", ".join(map(str, places)))
         signature = stored.prepared_references.signature
         notes = note_text_signs(stored.store, stored.references, signature)
