@@ -161,7 +161,7 @@ class TuningSet:
             return self.stats
         products = self.stats * weights[:, None]
         is_integral = self.stats.dtype.kind == "i" and bool((weights % 1.0 == 0.0).all())
-        if is_integral and products.max(initial=0.0) <= np.iinfo(np.int32).max:
+        if is_integral and np.abs(products).max(initial=0.0) <= np.iinfo(np.int32).max:
             return products.astype(np.int32)
         return products
 

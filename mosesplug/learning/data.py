@@ -145,7 +145,7 @@ def _add_sentence_weights(
         return data
     lists = data.problem.tuning_set
     weights = sentence_weights.take(lists.sentence_ids)
-    own = weights[data.sentences]
+    own = sentence_weights.take(lists.sentence_ids[data.sentences])
     return replace(
         data,
         problem=replace(data.problem, tuning_set=lists.weigh(weights)),
