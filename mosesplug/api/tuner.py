@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from os import PathLike
@@ -13,6 +13,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from formats.nbest.block import NBestList
+from formats.text import write_atomic
 from mosesplug.api.keywords import RUN, collect_keywords
 from mosesplug.api.lists.sources import parse_lists
 from mosesplug.api.progress import Progress
@@ -20,15 +22,18 @@ from mosesplug.api.run import Run, open_run, read_run
 from mosesplug.api.run_files import place_references, place_start
 from mosesplug.api.tune import follow
 from mosesplug.api.weights import WeightTable
+from mosesplug.decoders.batch import ModelWeights, split_lists
+from mosesplug.decoders.batch_process import write_weights
 from mosesplug.decoders.description import ASK
 from mosesplug.decoders.lists.files import check_answer
-from mosesplug.decoders.protocol import DecodedInput
-from mosesplug.errors import UsageError
+from mosesplug.decoders.protocol import WEIGHT_FILES, DecodedInput
+from mosesplug.errors import UsageError, count_noun
 from mosesplug.events import Clock, Event
 from mosesplug.features import FeatureSpace
 from mosesplug.settings.build import make_plan
 from mosesplug.settings.defaults import fill_defaults
 from mosesplug.settings.toml import overlay_settings, read_settings
+from mosesplug.tuning.asking import AskedRun, BatchRequest
 from mosesplug.tuning.conclude import conclude
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.iteration import decoded_weights
@@ -49,13 +54,16 @@ _NEEDED = {"refs": "references", "config": "features and starting weights"}
 
 @dataclass(frozen=True, repr=False)
 class Request:
-    """A request for n-best lists of all sentences, decoded with these weights.
+    """A request for n-best lists of all sentences, or of a mini-batch, decoded with these weights.
 
     Attributes:
-        iteration: from 1.
+        iteration: from 1; of an online run, the epoch.
         weights: to decode with.
         nbest_size: most hypotheses that a sentence should have; fewer and more are accepted.
         weights_path: a file with the weights, in the format ``weights_format``.
+        batch: with ``online=True``, the number of the mini-batch in its epoch, from 1; else None.
+        sentences: the ids of its sentences, int64, ascending; None for all sentences.
+        sentences_path: a file with these ids, one on each line; else None.
 
     Example:
         >>> import mosesplug
@@ -71,6 +79,9 @@ class Request:
     weights: WeightTable
     nbest_size: int
     weights_path: Path
+    batch: int | None = None
+    sentences: NDArray[np.int64] | None = None
+    sentences_path: Path | None = None
 
     @property
     def vector(self) -> NDArray[np.float64]:
@@ -79,13 +90,16 @@ class Request:
 
     def __repr__(self) -> str:
         head = f"Request of {self.nbest_size}-best lists in iteration {self.iteration}"
+        if self.sentences is not None:
+            head += f" for mini-batch {self.batch}, {count_noun(len(self.sentences), 'sentence')}"
         return f"{head}, weights in {self.weights_path}\n{self.weights!r}"
 
 
 class Tuner:
     """A tuning run whose lists the caller decodes.
 
-    Ask for a request, decode it, and tell the lists.
+    Ask for a request, decode it, and tell the lists. With ``online=True``, requests are for
+    mini-batches.
 
     The run is stored in its working directory as every run is, with the n-best lists of all
     iterations, the same files, and exact resume: after a kill, opening it again returns the request
@@ -106,11 +120,19 @@ class Tuner:
         (2, True)
     """
 
-    def __init__(self, stack: ExitStack, context: Context, *, was_asked: bool) -> None:
+    def __init__(
+        self,
+        stack: ExitStack,
+        context: Context,
+        batches: AskedRun | None,
+        was_asked: bool,
+        asked_batches: Collection[Path],
+    ) -> None:
         self._stack: ExitStack | None = stack
-        self._context, self._was_asked = context, was_asked
+        self._context, self._batches = context, batches
+        self._was_asked, self._asked_batches = was_asked, asked_batches
         self._directory = context.workspace.directory
-        self._asked: tuple[DecodingRequest, Request] | None = None
+        self._asked: tuple[DecodingRequest | BatchRequest, Request] | None = None
         self._reason = ""
         self._clock = Clock()
 
@@ -154,10 +176,10 @@ class Tuner:
             overwrite: replace an earlier run instead of continuing it.
             watch: called with each event, an object of ``mosesplug.events``.
             progress: None, True for a bar, or a function called with (done, total, what).
-            more: other settings of ``mosesplug tune``, with underscores: ``nbest``,
-                ``max_iterations``, ``min_change``, ``weights_format``, ``input`` (the source
-                sentences; used for warnings only), ``active``, ``threads``, ... Those that need a
-                decoder are not possible.
+            more: other settings of ``mosesplug tune``, with underscores: ``online=True`` for
+                mini-batches, ``nbest``, ``max_iterations``, ``min_change``, ``weights_format``,
+                ``input`` (the source sentences; used for warnings only), ``active``, ``threads``,
+                ... Those that need a decoder are not possible.
 
         Raises:
             UsageError: an argument is missing or cannot be used.
@@ -180,6 +202,7 @@ class Tuner:
             keep = earlier == "continued"
             # Preparing a run without lists removes its files; this one tells of an open request.
             was_asked = not keep and not overwrite and workspace.run(1, "dense").is_file()
+            asked_batches = frozenset(directory.glob("run*.batch*.ids"))
             values = _add_earlier(workspace, values_of_call, overwrite=overwrite)
             values["working-dir"] = str(directory)
             if references is not None:
@@ -194,9 +217,13 @@ class Tuner:
             workspace = Workspace(directory, configuration.decoding.nbest)
             check_outputs(configuration, workspace)
             context = stack.enter_context(prepare_run(configuration, workspace, earlier, receive))
+            batches = None
+            if configuration.online is not None:
+                batches = AskedRun(context)
+                stack.callback(batches.close)
             due = len(context.store.iterations()) + 1
             was_asked = was_asked or workspace.run(due, "dense").is_file()
-            return cls(stack.pop_all(), context, was_asked=was_asked)
+            return cls(stack.pop_all(), context, batches, was_asked, asked_batches)
 
     def ask(self) -> Request | None:
         """Return what must be decoded next; None if the run is finished.
@@ -213,7 +240,7 @@ class Tuner:
             return None
         context = self._open_context()
         if self._asked is None:
-            request = ask(context)
+            request = ask(context) if self._batches is None else self._ask_for_batch(self._batches)
             if request is None:
                 self._reason = find_reason_to_stop(context)
                 try:
@@ -260,9 +287,9 @@ class Tuner:
         if self.ask() is None or self._asked is None:
             raise UsageError(f"the run in {self._directory} is finished: there is no open request")
         asked, own = self._asked
-        if request.iteration != own.iteration:
+        if (request.iteration, request.batch) != (own.iteration, own.batch):
             raise UsageError(
-                f"the request is for iteration {request.iteration}, but iteration {own.iteration}"
+                f"the request is for {_name_request(request)}, but {_name_request(own)}"
                 " is open: a request takes lists only once. Ask again."
             )
         if dict(request.weights) != dict(own.weights):
@@ -274,7 +301,10 @@ class Tuner:
         what, blocks = parse_lists(lists, space)
         workspace = context.workspace
         out, err = (workspace.run(own.iteration, suffix) for suffix in ("out", "decoder.err"))
-        checked = check_answer(blocks, space.groups, references.n_sentences, what)
+        checked = check_answer(blocks, space.groups, references.n_sentences, what, own.sentences)
+        if isinstance(asked, BatchRequest):
+            self._tell_batch(asked, own, checked)
+            return
         if not may_repeat:
             checked = reject_repeated_lists(checked, context.store, what)
         answer = DecodedInput(Path(what), (), out, err, self._clock.seconds(), lists=checked)
@@ -292,7 +322,12 @@ class Tuner:
         Raises:
             UsageError, OptimizerError, DataError: as ``ask``.
         """
-        if self._asked is None and not self._was_asked:
+        if self._asked is not None:
+            return self.ask()
+        if self._batches is None:
+            return self.ask() if self._was_asked else None
+        waiting = self._ask_for_batch(self._batches)
+        if waiting is None or self._sentences_path(waiting) not in self._asked_batches:
             return None
         return self.ask()
 
@@ -365,9 +400,34 @@ class Tuner:
             raise UsageError(f"the tuner of {self._directory} is {state}")
         return self._context
 
-    def _publish(self, request: DecodingRequest) -> Request:
+    def _ask_for_batch(self, batches: AskedRun) -> BatchRequest | None:
+        return None if find_reason_to_stop(self._context) else batches.ask()
+
+    def _tell_batch(self, asked: BatchRequest, own: Request, lists: Iterable[NBestList]) -> None:
+        """Hand the lists of a mini-batch over, one for each sentence."""
+        batches = self._batches
+        if batches is None:
+            raise UsageError("a run that is not online has no mini-batches")
+        single = [part for block in lists for part in split_lists(block)]
+        self._asked = None
+        try:
+            batches.tell(single)
+        finally:
+            # What remains is asked for again.
+            open_lists = self._context.store.open_iteration()
+            progress = {} if open_lists is None else open_lists.progress
+            if open_lists is None or progress["batches"] >= asked.batch:
+                for path in (own.weights_path, self._sentences_path(asked)):
+                    path.unlink(missing_ok=True)
+
+    def _sentences_path(self, request: BatchRequest) -> Path:
+        return self._context.workspace.run(request.iteration, f"batch{request.batch}.ids")
+
+    def _publish(self, request: DecodingRequest | BatchRequest) -> Request:
         context = self._context
         configuration = context.configuration
+        if isinstance(request, BatchRequest):
+            return self._publish_batch(request)
         weights = decoded_weights(context, request.iteration, request.weights)
         return Request(
             request.iteration,
@@ -375,6 +435,35 @@ class Tuner:
             configuration.decoding.nbest,
             weights_path(configuration, context.workspace, request.iteration),
         )
+
+    def _publish_batch(self, request: BatchRequest) -> Request:
+        """Write the weights and the sentence ids of a mini-batch."""
+        context, configuration = self._context, self._context.configuration
+        kind = configuration.decoding.decoder.weights_format
+        ending = f"batch{request.batch}.{WEIGHT_FILES[kind]}"
+        weights = context.workspace.run(request.iteration, ending)
+        write_weights(weights, request.weights, kind, context.config)
+        sentences = self._sentences_path(request)
+        write_atomic(sentences, "".join(f"{number}\n" for number in request.sentences).encode())
+        return Request(
+            request.iteration,
+            _make_table(context.space, _read_weights(request.weights)),
+            configuration.decoding.nbest,
+            weights,
+            request.batch,
+            request.sentences,
+            sentences,
+        )
+
+
+def _name_request(request: Request) -> str:
+    batch = "" if request.batch is None else f", mini-batch {request.batch}"
+    return f"iteration {request.iteration}{batch}"
+
+
+def _read_weights(weights: ModelWeights) -> Weights:
+    values = [value for group in weights.groups for value in group.values if value is not None]
+    return Weights(tuple(values), dict(weights.sparse))
 
 
 def _make_table(space: FeatureSpace, weights: Weights) -> WeightTable:

@@ -149,10 +149,16 @@ def parse_lists(
         raise DecoderError(
             f"{source}: a list of sentence {places[-1]}, but the batch has {len(numbers)}"
         )
-    begins = np.flatnonzero(np.diff(places, prepend=-1)).tolist()
+    ids = np.array(numbers, dtype=np.int64)[places]
+    return split_lists(replace(block, sentence_ids=ids))
+
+
+def split_lists(block: NBestList) -> list[NBestList]:
+    """Return the list of each sentence of a block; they share the text."""
+    ids = block.sentence_ids
+    begins = np.flatnonzero(np.diff(ids, prepend=-1)).tolist()
     return [
-        _part(block, begin, end, numbers[int(places[begin])])
-        for begin, end in pairwise([*begins, len(block)])
+        _part(block, begin, end, int(ids[begin])) for begin, end in pairwise([*begins, len(block)])
     ]
 
 

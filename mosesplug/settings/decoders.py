@@ -37,12 +37,7 @@ _NEED_PROGRAM = (
 )
 """Settings that have no effect if a plug-in decodes."""
 _NEED_DECODER = (
-    "online",
-    "heldout",
-    "monitor",
-    "runs",
-    "skip-decoder",
-    "transform",
+    *("heldout", "monitor", "runs", "skip-decoder", "transform"),
     *_NEED_PROGRAM,
 )
 """Settings that have no effect if the lists come from outside."""

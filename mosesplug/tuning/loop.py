@@ -81,7 +81,7 @@ def finish_run(context: Context) -> Result:
         if context.configuration.online is None:
             _run(context)
         elif not find_reason_to_stop(context):
-            _run_online(context)
+            run_epochs(context)
     return conclude(context, find_reason_to_stop(context))
 
 
@@ -174,8 +174,12 @@ def _run(context: Context) -> None:
         skip = False
 
 
-def _run_online(context: Context) -> None:
-    """Run epochs; each decodes and learns in turn."""
+def run_epochs(context: Context) -> None:
+    """Run the epochs of an online run that are missing; each decodes and learns in turn.
+
+    Raises:
+        DecoderError, DataError, OptimizerError: as ``tune``.
+    """
     with ExitStack() as compiling:
         # Starting servers and decoding the first epoch take time, too.
         compiling.enter_context(compile_while_decoding(context, finish_run))

@@ -32,7 +32,9 @@ from mosesplug.errors import (
 )
 from mosesplug.events import Event, IterationFinished, PhaseStarted
 from mosesplug.settings.build import make_plan
+from mosesplug.settings.online import OnlineSettings
 from mosesplug.settings.toml import read_settings
+from mosesplug.store import NBestStore
 from mosesplug.tuning import loop, tune
 from tests.tuning.conftest import ToySystem, make_toy
 
@@ -177,6 +179,83 @@ def test_same_weights_as_with_a_decoder(toy: ToySystem) -> None:
     values = read_settings("told/settings.toml")
     assert values["decoder"] == "ask:"
     make_plan(values)
+
+
+ONLINE: dict[str, Any] = {
+    "algorithm": "adagrad",
+    "options": {"epochs": 2, "batch": 5},
+    "online": True,
+    "max_iterations": None,
+}
+
+
+def decode_batch(request: Request) -> Path:
+    """Decode a mini-batch, and number its lists as the tuning set."""
+    assert request.sentences_path is not None
+    ids = request.sentences_path.read_text().split()
+    lines = Path("input").read_text().splitlines(keepends=True)
+    Path("part").write_text("".join(lines[int(number)] for number in ids))
+    words = [str(COMMAND), str(request.weights_path), "part", "lists", str(request.nbest_size)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", words)
+        load_command().main()
+    told = Path("told.nbest")
+    parts = (line.partition(" ") for line in Path("lists").read_text().splitlines(keepends=True))
+    told.write_text("".join(f"{ids[int(place)]} {rest}" for place, _, rest in parts))
+    return told
+
+
+def test_mini_batches_give_the_bytes_of_an_online_run(toy: ToySystem) -> None:
+    """Also if the run is reopened before every step; lists are told once, and whole."""
+    optimization = {"algorithm": "adagrad", "options": ONLINE["options"]}
+    online: dict[str, Any] = {"online": OnlineSettings("process"), "maximum_iterations": 0}
+    tune(toy.configuration("decoded", optimization=optimization, minimum_change=1e-5, **online))
+    asked = []
+    with open_tuner("told", **ONLINE) as tuner:
+        while (request := tuner.ask()) is not None:
+            assert request.sentences is not None
+            asked.append((request.iteration, request.batch, len(request.sentences)))
+            tuner.tell(request, decode_batch(request))
+        assert "all 2 epochs" in tuner.reason
+    assert asked == [(e, b, n) for e in (1, 2) for b, n in ((1, 5), (2, 5), (3, 2))]
+    assert figures("told") == figures("decoded")
+    stores = [Path(name) / "nbests.lmdb" for name in ("decoded", "told")]
+    with NBestStore.open(stores[0]) as first, NBestStore.open(stores[1]) as second:
+        for epoch in (1, 2):
+            lists = [store.iteration_set(epoch).tuning_set for store in (first, second)]
+            assert lists[0].dense.tobytes() == lists[1].dense.tobytes()
+            assert lists[0].stats.tobytes() == lists[1].stats.tobytes()
+    left = left_by("told")
+    assert not any("batch" in name for name in left)
+    with open_tuner("parts", **ONLINE) as tuner:
+        assert tuner.ask_again() is None
+        first_request = tuner.ask()
+        assert "mini-batch 1, 5 sentences" in repr(first_request)
+    while True:
+        with Tuner.open("parts") as tuner:
+            if tuner.ask() is None:
+                break
+        with Tuner.open("parts") as tuner:
+            request = tuner.ask_again()
+            assert request is not None
+            assert request.sentences is not None
+            told = decode_batch(request)
+            short = Path("short.nbest")
+            last = f"{request.sentences[-1]} "
+            kept = [n for n in told.read_text().splitlines(True) if not n.startswith(last)]
+            short.write_text("".join(kept))
+            with pytest.raises(DataError, match=r"1 of . sentences have no hypotheses"):
+                tuner.tell(request, short)
+            with pytest.raises(DataError, match="is not in the mini-batch, which has"):
+                tuner.tell(request, decode(request))
+            tuner.tell(request, told)
+        with Tuner.open("parts") as tuner:
+            assert tuner.ask_again() is None
+            if (following := tuner.ask()) is not None:
+                with pytest.raises(UsageError, match=r"is open: a request takes lists only once"):
+                    tuner.tell(request, told)
+                assert tuner.ask() is following
+    assert left_by("parts") == left
 
 
 @pytest.mark.parametrize("form", [mosesplug.read_nbest, as_iterator, as_arrays])
@@ -398,6 +477,9 @@ def test_sparse_features(toy: ToySystem) -> None:
     assert "wt_" in Path("work/run2.weights.dense").read_text()
 
 
+SGD = {"algorithm": "sgd", "options": None, "online": True}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -415,7 +497,9 @@ def test_sparse_features(toy: ToySystem) -> None:
         ({"nbest": "3"}, "nbest: expected an integer"),
         ({"algorithm": "mrt"}, "unknown algorithm 'mrt'"),
         ({"weights_format": "moses"}, "requires a moses"),
-        ({"online": True}, "ask and tell"),
+        (SGD | {"shards": 2}, "one after the other: leave out shards"),
+        (SGD | {"online_servers": 2}, "whoever asks for them decodes the mini-batches"),
+        ({"online": True}, "mert learns from all lists at once"),
         ({"heldout": "input", "heldout_refs": "reference"}, "ask and tell"),
         ({"features": {"A": 0.0}}, "are 0"),
     ],

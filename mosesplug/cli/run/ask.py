@@ -8,9 +8,9 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from mosesplug.api.tuner import Tuner
+from mosesplug.api.tuner import Request, Tuner
 from mosesplug.cli.run.options import AskCommand, TellCommand
 from mosesplug.cli.run.progress import Reporter
 from mosesplug.cli.shared.output import print_json
@@ -25,12 +25,18 @@ class AskedWeights:
         iteration, nbest_size: None if the run is finished.
         weights: a file of weights, at the end that of the result.
         finished: why the run ended; None if it has not.
+        batch: number of the mini-batch in its epoch, if the run is online.
+        sentences: a file with the ids of its sentences.
     """
+
+    JSON_KEYS: ClassVar = "iteration weights nbest_size finished batch? sentences?"
 
     iteration: int | None
     weights: str
     nbest_size: int | None
     finished: str | None
+    batch: int | None = None
+    sentences: str | None = None
 
 
 def ask(options: AskCommand) -> None:
@@ -43,12 +49,21 @@ def ask(options: AskCommand) -> None:
         request = tuner.ask()
         path = tuner.result_path if request is None else request.weights_path
     if options.as_json:
-        number, size = (None, None) if request is None else (request.iteration, request.nbest_size)
-        print_json(AskedWeights(number, str(path), size, tuner.reason or None))
+        print_json(_describe(request, path, tuner.reason))
     elif request is not None:
         print(path)
+        if request.sentences_path is not None:
+            print(request.sentences_path)
     elif not options.quiet:
         print(f"tuned weights: {path}", file=sys.stderr)
+
+
+def _describe(request: Request | None, path: Path, reason: str) -> AskedWeights:
+    if request is None:
+        return AskedWeights(None, str(path), None, reason or None)
+    ids = None if request.sentences_path is None else str(request.sentences_path)
+    number, size = request.iteration, request.nbest_size
+    return AskedWeights(number, str(path), size, None, request.batch, ids)
 
 
 def tell(options: TellCommand) -> None:

@@ -40,7 +40,7 @@ class TuneCommand:
 
 
 _PANELS = ("Data", "Learning", "Parallel", "Output")
-_OF_DECODER = ("nbest", "weights-format", "config-weights-first")
+_OF_DECODER = ("nbest", "weights-format", "config-weights-first", "online", "keep-lists")
 _OMITTED = ("refs", "config", "decoder", "working-dir", "continue", "last", "verbose", "quiet")
 
 
@@ -66,6 +66,9 @@ class AskCommand:
     Prints the path of a file of weights, or nothing if the run is finished; then the resulting
     weights are in DIR. Decode, and give the n-best list to `mosesplug tell DIR FILE`. Until then,
     the same weights are printed. Settings that are not given are those the run began with.
+
+    With --online, lists of a mini-batch are wanted: a second line is the path of a file with the
+    ids of its sentences, counted from 0, one on each line.
 
     Example: mosesplug ask tuning dev.en start.weights --algorithm kbmira
     """
@@ -105,7 +108,9 @@ class TellCommand:
     lists: Annotated[
         Path,
         Opt(
-            "The n-best lists of all sentences, in any format.", is_positional=True, metavar="FILE"
+            "The n-best lists of all sentences or of the mini-batch, in any format.",
+            is_positional=True,
+            metavar="FILE",
         ),
     ]
     iteration: Annotated[

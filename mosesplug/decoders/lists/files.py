@@ -271,7 +271,11 @@ def _name_sentences(missing: NDArray[np.int64]) -> str:
 
 
 def check_answer(
-    blocks: Iterable[NBestList], groups: tuple[tuple[str, int], ...], n_sentences: int, what: str
+    blocks: Iterable[NBestList],
+    groups: tuple[tuple[str, int], ...],
+    n_sentences: int,
+    what: str,
+    wanted: NDArray[np.int64] | None = None,
 ) -> Iterator[NBestList]:
     """Yield blocks with the features in order; require lists of all sentences.
 
@@ -280,11 +284,13 @@ def check_answer(
         groups: the dense features of the run; the lists may have them in another order.
         n_sentences: sentences of the references.
         what: the lists, for messages.
+        wanted: the sentences of a mini-batch, which must be all that the lists have; None for all.
 
     Raises:
         DataError: they have other features, a sentence that there is not, or lack sentences.
     """
     seen = np.zeros(n_sentences, dtype=np.bool_)
+    due = np.arange(n_sentences) if wanted is None else np.sort(wanted)
     for block in (arrange_groups(block, groups) for block in blocks):
         if block.groups != groups:
             raise DataError(
@@ -298,12 +304,18 @@ def check_answer(
                 f"{what}: there is no sentence {wrong}: the references have {n_sentences},"
                 " counted from 0. Nothing is stored"
             )
+        if len(others := np.setdiff1d(ids, due)):
+            raise DataError(
+                f"{what}: sentence {others[0]} (counted from 0) is not in the mini-batch, which has"
+                f" {_name_sentences(due)}. Nothing is stored"
+            )
         seen[ids] = True
         yield block
-    missing = np.flatnonzero(~seen)
+    missing = due[~seen[due]]
     if len(missing):
+        which = "all sentences" if wanted is None else "all sentences of the mini-batch"
         raise DataError(
-            f"{what}: {len(missing)} of {n_sentences} sentences have no hypotheses:"
-            f" {_name_sentences(missing)} (counted from 0). Tell the lists of all sentences."
+            f"{what}: {len(missing)} of {len(due)} sentences have no hypotheses:"
+            f" {_name_sentences(missing)} (counted from 0). Tell the lists of {which}."
             " Nothing is stored"
         )

@@ -36,11 +36,17 @@ def check_online(configuration: Configuration, online: OnlineSettings) -> None:
             "as adagrad, or {--active} 'NAME*'."
         )
     by_graphs = decoding.decoder.stored_graphs is not None or decoding.graphs is not None
-    if by_graphs and replace(online, keep_lists=True) != OnlineSettings():
+    is_asked = "decoding" not in decoding.decoder.capabilities
+    if (by_graphs or is_asked) and replace(online, keep_lists=True) != OnlineSettings():
+        who = "search graphs decode" if by_graphs else "whoever asks for them decodes"
         raise UsageError(
             "{--online-decoder}, {--online-servers}, {--online-network} and {--strict-online}"
-            " require a decoder program, but search graphs decode the mini-batches here. Leave"
-            " these options out."
+            f" require a decoder program, but {who} the mini-batches here. Leave these options out."
+        )
+    if is_asked and optimization.sharding is not None:
+        raise UsageError(
+            "mini-batches are asked for and told one after the other: leave out {--shards} and"
+            " {--async}"
         )
     if online.decoder == "server" and (reason := decoding.decoder.no_server) is not None:
         raise UsageError(reason)

@@ -50,7 +50,9 @@ def open_online_run(context: Context) -> Iterator[Callable[[], None]]:
         DecoderError: a server is requested and does not start; or it is not exact, and must be.
         DataError: a cluster does not answer.
     """
-    texts = read_lines(context.configuration.source)
+    source = context.configuration.input
+    # Whoever is asked for lists may have the source sentences alone.
+    texts = [b""] * context.references.n_sentences if source is None else read_lines(source)
     sharding = context.configuration.optimization.sharding
     workers: BatchDecoder | DecodingWorkers | ShardWorkers
     with ExitStack() as stack:
