@@ -51,8 +51,8 @@ def run_experiment(
         The table of all rows that have a finished run: ``rows``, each with ``system``,
         ``features``, ``tuning``, ``tests`` (``test``, ``metric``, ``scores`` by seed from 0 to 100,
         ``mean``, ``deviation``, and ``difference`` and ``p`` from the baseline), ``mean`` over the
-        test sets, ``active`` weights, ``decodings``, ``cpu`` and ``wall`` seconds; and the labels
-        of the ``unfinished`` runs.
+        test sets, ``active`` weights, ``decodings``, ``cpu`` and ``wall`` seconds of tuning and
+        ``test_cpu`` of the test sets; and the labels of the ``unfinished`` runs.
 
     Raises:
         UsageError: the file cannot be used; the message names the key.

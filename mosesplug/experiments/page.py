@@ -75,7 +75,38 @@ def _draw(table: ExperimentTable) -> Iterator[str]:
             kinds = ["start" if row.label == row.baseline else "learned" for row in table.rows]
             marks = _mark(table.rows, names, values, kinds, axis)
             yield render_section(heading, note, render_scatter(marks, axis, score))
+    yield from _draw_decoding_time(table, names, score)
     yield from _draw_learning_curves(table, names, score)
+
+
+def _draw_decoding_time(table: ExperimentTable, names: Sequence[str], score: Axis) -> Iterator[str]:
+    """Yield the scores by the time of decoding, unless it is unknown."""
+    known = [
+        (row, name, row.test_cpu)
+        for row, name in zip(table.rows, names, strict=True)
+        if row.test_cpu is not None
+    ]
+    if len({seconds for _, _, seconds in known}) < 2:
+        return
+    axis = Axis("test CPU s", is_turned=True)
+    sign = -1.0 if table.is_error_rate else 1.0
+    marks = []
+    for row, name, seconds in known:
+        is_optimal = not any(
+            other.mean * sign >= row.mean * sign
+            and time <= seconds
+            and (other.mean, time) != (row.mean, seconds)
+            for other, _, time in known
+        )
+        kind = "start" if row.label == row.baseline else "learned"
+        text = f"{name}: {row.mean:.2f}, {seconds:.1f} {axis.label}"
+        marks.append(Mark(seconds, row.mean, kind, text, 5.0, is_optimal))
+    yield render_section(
+        "Score and decoding time",
+        "CPU seconds of translating all test sets, mean over the seeds, model loading included. The"
+        " line connects rows that no other one beats in both. Baselines are red.",
+        render_scatter(marks, axis, score),
+    )
 
 
 def _draw_learning_curves(

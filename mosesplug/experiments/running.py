@@ -80,6 +80,17 @@ def is_translated(run: PlannedRun, test: SharedText) -> bool:
     return path.is_file() and _read_json(path)["input"] == test.digest
 
 
+def read_test_cpu(run: PlannedRun) -> float | None:
+    """Return the CPU seconds in which a finished run translated its tests; None if unknown."""
+    total = 0.0
+    for test in run.tests:
+        seconds = _read_json(translation_path(run, test).with_suffix(".json")).get("cpu")
+        if seconds is None:
+            return None
+        total += seconds
+    return total
+
+
 def is_finished(run: PlannedRun) -> bool:
     """Return whether a run is tuned and has translated all its test sets."""
     return read_record(run) is not None and all(is_translated(run, test) for test in run.tests)

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from formats.references import read_references
 from mosesplug.experiments.planning import ExperimentPlan, PlannedRun, Row
 from mosesplug.experiments.running import (
-    TuningRecord,
     check_definition,
     is_finished,
     read_record,
+    read_test_cpu,
     translation_path,
 )
 from mosesplug.experiments.scheduling import Progress
@@ -74,6 +74,8 @@ class ExperimentRow:
         mean, deviation: of the mean over the test sets by the first metric.
         active, decodings, cpu, wall: means over the runs: weights that are not 0, decodings of the
             tuning set, CPU and wall seconds of the tuning. ``decodings`` is None if unknown.
+        test_cpu: mean over the runs of the CPU seconds in which all test sets were translated; None
+            if unknown.
         interruptions: how often its runs were killed and continued.
     """
 
@@ -92,6 +94,7 @@ class ExperimentRow:
     decodings: MeanCount | None
     cpu: Annotated[float, Shown(".0f", "CPU s")]
     wall: Annotated[float, Shown(".0f", "wall s")]
+    test_cpu: Annotated[float | None, Shown(".1f", "test CPU s")]
     interruptions: int
 
     @property
@@ -252,16 +255,18 @@ def _make_row(
         fmean(means),
         _deviation(means),
         fmean(record.active for record in records),
-        _mean_decodings(records),
+        _mean_known([record.decodings for record in records]),
         fmean(record.cpu for record in records),
         fmean(record.wall for record in records),
+        _mean_known([read_test_cpu(run) for run in runs]),
         sum(record.interruptions for record in records),
     )
 
 
-def _mean_decodings(records: Sequence[TuningRecord]) -> float | None:
-    known = [record.decodings for record in records if record.decodings is not None]
-    return fmean(known) if len(known) == len(records) else None
+def _mean_known(values: Sequence[float | None]) -> float | None:
+    """Return a mean; None if a value is unknown."""
+    known = [value for value in values if value is not None]
+    return fmean(known) if len(known) == len(values) else None
 
 
 def tabulate_experiment(table: ExperimentTable) -> TextTable:
@@ -278,7 +283,7 @@ def tabulate_experiment(table: ExperimentTable) -> TextTable:
     columns = (
         tabulate(ExperimentRow, table.rows, " ".join([*names, "seeds"])).plain,
         [head, *(_list_scores(row, has_mean) for row in table.rows)],
-        tabulate(ExperimentRow, table.rows, "active decodings cpu wall").plain,
+        tabulate(ExperimentRow, table.rows, "active decodings cpu wall test_cpu").plain,
     )
     return TextTable([[*a, *b, *c] for a, b, c in zip(*columns, strict=True)], left=len(names))
 

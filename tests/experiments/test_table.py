@@ -66,7 +66,7 @@ def finish(run: PlannedRun, errors: Mapping[str, int], record: TuningRecord = RE
         ]
         translation_path(run, test).write_text("".join(f"{line}\n" for line in lines))
         translation_path(run, test).with_suffix(".json").write_text(
-            json.dumps({"input": test.digest})
+            json.dumps({"input": test.digest, "cpu": record.wall / 20.0})
         )
 
 
@@ -119,13 +119,26 @@ def test_table_for_people(made: ExperimentPlan) -> None:
     p = f"{table.rows[1].tests[0].p:.4f}"
     assert head == (
         *("system", "seeds", "mean WER", "one", "p", "two", "p"),
-        *("active", "decodings", "CPU s", "wall s"),
+        *("active", "decodings", "CPU s", "wall s", "test CPU s"),
     )
     assert base == (
         *("base", "2", "5.50 ± 0.71", "9.00 ± 1.41", "", "2.00 ± 0.00", ""),
-        *("14", "7.5", "105", "55"),
+        *("14", "7.5", "105", "55", "5.5"),
     )
-    assert new == ("new", "1 of 2", "1.50", "1.00", p, "2.00", "1.0000", "11", "", "30", "20")
+    assert new == (
+        "new",
+        "1 of 2",
+        "1.50",
+        "1.00",
+        p,
+        "2.00",
+        "1.0000",
+        "11",
+        "",
+        "30",
+        "20",
+        "2.0",
+    )
     notes = list_notes(table)
     assert notes[0].startswith("p: approximate randomization over all seeds against base/dense/")
     assert notes[1].endswith("what was repeated: base/dense/small")
@@ -148,13 +161,39 @@ def test_all_forms_of_the_table_are_written(made: ExperimentPlan) -> None:
     directory = made.experiment.directory
     assert "base" in (directory / "table.txt").read_text().splitlines()[1]
     assert (directory / "table.md").read_text().startswith("| system | seeds | mean WER | one | p ")
-    assert (directory / "table.tex").read_text().startswith(r"\begin{tabular}{lrrrrrrrrrr}")
+    assert (directory / "table.tex").read_text().startswith(r"\begin{tabular}{lrrrrrrrrrrr}")
     document = json.loads((directory / "table.json").read_text())
     assert document["rows"][0]["tests"][0]["scores"] == pytest.approx([8.0, 10.0])
-    for text in ("5.50 ± 0.71", "Score and CPU time", "Score and active features", "<svg"):
+    for text in (
+        *("5.50 ± 0.71", "Score and CPU time", "Score and active features", "<svg"),
+        *("Score and decoding time", "1.50, 2.0 test CPU s"),
+    ):
         assert text in page
     assert "Learning curves" not in page  # there is one size
-    assert page.count("<circle") == 4
+    assert page.count("<circle") == 6
+
+
+def test_the_front_of_score_and_decoding_time(plan: Plan, toy_directory: Path) -> None:
+    """Fewer errors in less time beat others; a line connects the rest, sorted by time."""
+    (toy_directory / "ten").write_text("".join(f"{line}\n" for line in TEXT))
+    made = plan(EXPERIMENT.replace("seeds = 2", "seeds = 1"))
+    for run, (errors, seconds) in zip(made.runs, ((4, 20.0), (2, 40.0), (5, 60.0)), strict=True):
+        finish(run, {"one": errors, "two": errors}, TuningRecord(1.0, seconds, 0, 3, 4))
+    table = make_table(made)
+    assert [row.test_cpu for row in table.rows] == [2.0, 4.0, 6.0]
+    plot = write_table(table, made).read_text().partition("Score and decoding time")[2]
+    marks = re.findall(r'<circle class="([^"]*)"[^>]*><title>([^:]*)', plot)
+    assert {name for kind, name in marks if "optimal" in kind} == {"base", "new"}
+    assert {name for kind, name in marks if "optimal" not in kind} == {"late"}
+
+
+def test_times_of_earlier_versions_are_unknown(made: ExperimentPlan) -> None:
+    run = made.runs[0]
+    path = translation_path(run, run.tests[0]).with_suffix(".json")
+    path.write_text(json.dumps({"input": run.tests[0].digest}))
+    base, new = make_table(made).rows
+    assert base.test_cpu is None
+    assert new.test_cpu == 2.0
 
 
 def test_lines_connect_tuning_sets_of_one_file(plan: Plan, toy_directory: Path) -> None:
