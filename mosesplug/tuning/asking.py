@@ -98,7 +98,8 @@ class AskedRun:
         """Return the mini-batch that is to be decoded; None if the run is finished."""
         if self._open is None:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="mosesplug-asked")
+                # A program may end without closing the run: the thread must not keep it alive.
+                self._thread = threading.Thread(target=self._run, name="asked", daemon=True)
                 self._thread.start()
             self._open = self._wait()
         return self._open
