@@ -41,7 +41,9 @@ class ListKeywords(TypedDict, total=False):
             order of the lists; or a file, or several, with a line for each.
         derive: features that are computed from dense ones, ``{"lm_norm": "lm/words"}``. They may
             use those derived before, ``words`` and ``chars`` of the hypothesis, numbers,
-            ``+ - * / **``, ``log``, ``exp``, ``sqrt`` and ``abs``.
+            ``+ - * / **``, ``log``, ``exp``, ``sqrt`` and ``abs``. ``bin(lm, 5)`` makes indicators
+            of five bins, whose bounds are quantiles of the lists that are learned from, and
+            ``pair(bin(lm, 3), bin(tm, 3))`` those of pairs.
         transform: a shell command that reads the hypotheses, one a line, and writes the texts in
             their place; ``"bpe"`` joins subwords. Derived features are those of the file's texts.
         format: the name of the format, as ``"jsonl"``; ``"auto"``: that of the first lines.

@@ -109,9 +109,10 @@ def rerank(
             divide some features. None: the one that the weights record, in their file or in
             ``WEIGHTS.length`` beside it, or none.
         length_by: with ``length_exponent``, the length: ``words``, or a dense feature.
-        reading: see ``ListKeywords``. ``derive`` are the features that the weights were learned
-            with. ``transform`` changes the hypotheses before they are compared (``mbr``). Without
-            ``dense``, the dense features of a file that names every value are those of ``weights``.
+        reading: see ``ListKeywords``. ``derive`` must agree with what the weights record; recorded
+            features that the lists lack are derived without it. ``transform`` changes the
+            hypotheses before they are compared (``mbr``). Without ``dense``, the dense features of
+            a file that names every value are those of ``weights``.
 
     Returns:
         The ranked lists, and the choice.

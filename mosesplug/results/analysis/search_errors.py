@@ -189,8 +189,8 @@ def _advise(errors: SearchErrors, numbers: Mapping[ErrorKind, int]) -> Iterator[
         )
     elif ranked and errors.tells_reach:
         yield (
-            "Model errors prevail: a larger beam will not help. Tune the weights, or add features"
-            " that tell the references from what wins."
+            "Model errors prevail: a larger beam will not help these sentences. Tune the weights, or"
+            " add features that tell the references from what wins."
         )
     if not errors.tells_reach:
         yield (
@@ -199,8 +199,9 @@ def _advise(errors: SearchErrors, numbers: Mapping[ErrorKind, int]) -> Iterator[
         )
     elif reachable < _LOW_REACH * total:
         yield (
-            f"The system is not known to yield {total - reachable} of {total} references: a larger"
-            " phrase table, more translations a phrase or a higher distortion limit might."
+            f"No derivation of {total - reachable} of {total} references was found: a larger phrase"
+            " table, more translations a phrase or a higher distortion limit may yield them, or a"
+            " larger beam, since the search for references prunes, too."
         )
 
 
