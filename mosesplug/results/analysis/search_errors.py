@@ -189,8 +189,8 @@ def _advise(errors: SearchErrors, numbers: Mapping[ErrorKind, int]) -> Iterator[
         )
     elif ranked and errors.tells_reach:
         yield (
-            "Model errors prevail: a larger beam will not help these sentences. Tune the weights, or"
-            " add features that tell the references from what wins."
+            "Model errors prevail: a larger beam will not help these sentences. Tune the weights,"
+            " or add features that tell the references from what wins."
         )
     if not errors.tells_reach:
         yield (
