@@ -13,9 +13,18 @@ from pathlib import Path
 
 from formats.graphs.parsed import ParsedGraphs
 
-__all__ = ["CacheContents", "clear_cache", "find_cache", "list_cache", "open_parsed_graphs"]
+__all__ = [
+    "CacheContents",
+    "clear_cache",
+    "find_cache",
+    "list_cache",
+    "open_parsed_graphs",
+    "open_score_directory",
+]
 
 _VARIABLE = "MOSESPLUG_CACHE_DIR"
+_SCORE_LIMIT = 4 << 30
+"""Bytes of scores. A score takes 24."""
 
 
 @dataclass(frozen=True)
@@ -54,16 +63,47 @@ def open_parsed_graphs() -> ParsedGraphs:
     return ParsedGraphs.open(None if directory is None else directory / "graphs")
 
 
+def open_score_directory() -> Path | None:
+    """Return the directory of scores computed for no run; None to keep nothing.
+
+    If they have become too many, those that were used least recently are removed.
+    """
+    cache = find_cache()
+    if cache is None:
+        return None
+    files = sorted(_list_scores(cache), key=lambda path: path.stat().st_mtime)
+    size = sum(path.stat().st_size for path in files)
+    for path in files:
+        if size <= _SCORE_LIMIT:
+            break
+        size -= path.stat().st_size
+        path.unlink(missing_ok=True)
+    return cache / "scores"
+
+
+def _list_scores(cache: Path) -> list[Path]:
+    return [*(cache / "scores").glob("*.scores")]
+
+
 def list_cache() -> list[CacheContents]:
     """Return the cached files, kind by kind."""
-    graphs = open_parsed_graphs()
-    if graphs.directory is None:
+    cache, graphs = find_cache(), open_parsed_graphs()
+    if cache is None or graphs.directory is None:
         return []
-    sizes = [path.stat().st_size for path in graphs.list_files()]
-    return [CacheContents("parsed graphs", graphs.directory, len(sizes), sum(sizes), graphs.limit)]
+    return [
+        _measure("parsed graphs", graphs.directory, [*graphs.list_files()], graphs.limit),
+        _measure("scores of commands", cache / "scores", _list_scores(cache), _SCORE_LIMIT),
+    ]
+
+
+def _measure(kind: str, directory: Path, files: list[Path], limit: int) -> CacheContents:
+    sizes = [path.stat().st_size for path in files]
+    return CacheContents(kind, directory, len(sizes), sum(sizes), limit)
 
 
 def clear_cache() -> None:
     """Remove all that is kept, and nothing else."""
-    for path in open_parsed_graphs().list_files():
+    cache = find_cache()
+    files = [] if cache is None else [*_list_scores(cache), *(cache / "scores").glob("*.err")]
+    for path in (*open_parsed_graphs().list_files(), *files):
         path.unlink(missing_ok=True)

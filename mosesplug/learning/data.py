@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from formats.pipes import wrap_files
+from formats.text import read_lines
 from formats.weights.any_format import read_weights
 from mosesplug.errors import DataError, Message, UsageError
 from mosesplug.features import FeatureSpace
@@ -22,13 +23,14 @@ from mosesplug.learning.lengths import find_recorded_length, spell_exponent
 from mosesplug.learning.lists.binning import learn_bins
 from mosesplug.learning.lists.blocks import names_values
 from mosesplug.learning.lists.merging import NO_REFERENCES, References, load_lists
-from mosesplug.learning.lists.outside import arrange_held_out, find_metric_of, make_outside_metrics
+from mosesplug.learning.lists.outside import arrange_held_out, find_metric_of, make_named_metrics
 from mosesplug.learning.lists.stored import read_store
 from mosesplug.learning.made_features import take_recorded_bins
 from mosesplug.learning.watched import find_watched
 from mosesplug.learning.weights import StartingWeights, read_initial_weights, read_starting_weights
 from mosesplug.metrics import Metric
-from mosesplug.metrics.protocol import needs_outside, needs_texts
+from mosesplug.metrics.protocol import needs_outside, needs_references
+from mosesplug.metrics.scored import bind_source, has_scorer
 from mosesplug.optimizers import Progress
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers.domains import add_copies
@@ -68,16 +70,12 @@ def read_data(
     elif settings.store is not None:
         data = read_store(settings, settings.store, progress, given)
     else:
-        metric = given.metric or find_metric_of(
-            settings.metric,
-            settings.metric_settings,
-            settings.lists.scores,
-        )
+        outside = make_named_metrics(settings.lists)
+        metric = given.metric or find_metric_of(settings.metric, settings.metric_settings, outside)
         references: References | None = given.references or settings.references
-        outside = make_outside_metrics(settings.lists.scores)
         watched = find_watched(settings.report_metric, settings.metric_settings, outside, metric)
         if references is None:
-            if needing := [each.name for each in (metric, *watched) if needs_texts(each)]:
+            if needing := [each.name for each in (metric, *watched) if needs_references(each)]:
                 raise UsageError(
                     f"no reference is given, which {needing[0]} needs: use {{--refs}} FILE"
                 )
@@ -201,11 +199,12 @@ def read_held_out_lists(
     if not files:
         return None
     if references is None:
-        if any(needs_texts(scorer) for scorer in (problem.metric, *watched)):
+        if any(needs_references(scorer) for scorer in (problem.metric, *watched)):
             raise UsageError("the held-out lists have no references: use {--heldout-refs} FILE")
         references = NO_REFERENCES
     space = problem.tuning_set.space
     options = replace(_list_settings(settings, given), derive=data.derived)
+    metrics = [_bind_held_out(scorer, options, settings) for scorer in (problem.metric, *watched)]
     own = settings.heldout_scores
     if own or any(needs_outside(scorer) for scorer in (problem.metric, *watched)):
         own = arrange_held_out(options.scores, own)
@@ -225,9 +224,9 @@ def read_held_out_lists(
     lists = load_lists(
         files,
         references,
-        problem.metric,
+        metrics[0],
         options,
-        watched=watched,
+        watched=metrics[1:],
         dense=[name for name, _ in space.groups] if names_values(files[0], options) else None,
         is_held_out=True,
         threads=settings.threads,
@@ -239,6 +238,19 @@ def read_held_out_lists(
         watched_metrics=lists.watched_metrics,
         notes=tuple(f"held-out lists: {note}" for note in lists.notes),
     )
+
+
+def _bind_held_out(metric: Metric, lists: ListSettings, settings: LearningSettings) -> Metric:
+    """Return a metric whose commands read the source of the held-out lists."""
+    if not has_scorer(metric):
+        return metric
+    if lists.source is not None and settings.heldout_source is None:
+        raise UsageError(
+            "{--score-command} needs the source of the held-out lists, too: add "
+            "{--heldout-source} FILE"
+        )
+    source = settings.heldout_source
+    return bind_source(metric, None if source is None else read_lines(source))
 
 
 def _read_lists(

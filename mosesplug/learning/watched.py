@@ -18,7 +18,7 @@ from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
 from mosesplug.metrics.interpolated import InterpolatedMetric
 from mosesplug.metrics.outside import OutsideMetric
-from mosesplug.metrics.protocol import needs_outside
+from mosesplug.metrics.protocol import has_doubles
 from mosesplug.metrics.registry import metric_names, parse_settings
 from mosesplug.tuning_set import TuningSet
 
@@ -109,5 +109,5 @@ def split_statistics(
 
 def _narrow(statistics: NDArray[Any], metric: Metric) -> NDArray[Any]:
     """Return statistics in the metric's own type: counts of texts are int32."""
-    kind = statistics.dtype if needs_outside(metric) else np.int32
+    kind = statistics.dtype if has_doubles(metric) else np.int32
     return np.ascontiguousarray(statistics, dtype=kind)

@@ -22,7 +22,9 @@ from mosesplug.metrics.protocol import (
     Metric,
     PreparedReferences,
     Smoothing,
+    has_doubles,
     needs_outside,
+    needs_references,
     needs_texts,
 )
 from mosesplug.metrics.reference_metric import check_totals
@@ -103,7 +105,7 @@ class InterpolatedMetric:
         parts = tuple(metric.prepare(references) for metric in self.metrics)
         first = next((part for part in parts if part.n_references), parts[0])
         fingerprint = first.fingerprint
-        if self.needs_outside:
+        if self.has_doubles:
             fingerprint = combine_fingerprints(part.fingerprint for part in parts)
         return InterpolatedReferences(
             n_sentences=first.n_sentences,
@@ -179,9 +181,19 @@ class InterpolatedMetric:
         return any(needs_texts(metric) for metric in self.metrics)
 
     @property
+    def needs_references(self) -> bool:
+        """Whether one of the metrics needs references."""
+        return any(needs_references(metric) for metric in self.metrics)
+
+    @property
     def needs_outside(self) -> bool:
         """Whether one of the metrics reads scores from outside."""
         return any(needs_outside(metric) for metric in self.metrics)
+
+    @property
+    def has_doubles(self) -> bool:
+        """Whether one of the metrics has statistics of float64."""
+        return any(has_doubles(metric) for metric in self.metrics)
 
     @property
     def sentence_metric(self) -> str:

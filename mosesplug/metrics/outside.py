@@ -1,8 +1,8 @@
-"""Metrics whose statistics come with the hypotheses, not from texts.
+"""Metrics whose statistics another program computes.
 
-Scores of COMET are an example. An n-best list carries such numbers in ``NBestList.outside``. A
-metric names the columns that it reads and a formula of their sums over the chosen hypotheses, one
-of each sentence:
+Scores of COMET are an example. An n-best list carries such numbers in ``NBestList.outside``, or a
+command that keeps running computes them from the texts (``Scorer``). A metric has a formula of
+their sums over the chosen hypotheses, one of each sentence:
 
 - ``mean``: one column; its sum divided by the number of hypotheses;
 - ``ratio``: two columns; the sum of the first divided by that of the second (Travatar's
@@ -16,15 +16,25 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError, UsageError
-from mosesplug.metrics.protocol import Metric, PreparedReferences, UnsmoothedMetric, needs_outside
+from mosesplug.metrics.hypotheses import check_hypotheses
+from mosesplug.metrics.plain import split_hypotheses
+from mosesplug.metrics.protocol import (
+    Metric,
+    PreparedReferences,
+    UnsmoothedMetric,
+    check_references,
+    needs_outside,
+    reference_fingerprint,
+)
 from mosesplug.metrics.reference_metric import check_totals, divide, divide_errors
 
 Formula = Literal["mean", "ratio"]
@@ -33,6 +43,61 @@ FORMULAS: tuple[Formula, ...] = get_args(Formula)
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 WIDTHS: Mapping[str, int] = {"mean": 1, "ratio": 2}
 """Number of columns that a formula takes."""
+
+
+class Question(NamedTuple):
+    """A hypothesis to score.
+
+    Attributes:
+        sentence: its number, from 0.
+        source: the source sentence; None if it is unknown.
+    """
+
+    sentence: int
+    source: bytes | None
+    hypothesis: bytes
+    references: tuple[bytes, ...]
+
+
+class Scorer(Protocol):
+    """Scores texts by another program, each text once."""
+
+    def score(self, questions: Sequence[Question]) -> NDArray[np.float64]:
+        """Return the numbers of hypotheses, float64 ``[n, width]``.
+
+        Raises:
+            DataError: the program failed, or its answer cannot be used.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredReferences(PreparedReferences):
+    """The texts that a scorer reads beside the hypotheses.
+
+    Attributes:
+        lines: ``lines[sentence][k]``; empty without references.
+        source: the source sentences; None if they are unknown.
+    """
+
+    lines: tuple[tuple[bytes, ...], ...]
+    source: tuple[bytes, ...] | None
+
+    def ask(self, sentence: int, hypothesis: bytes) -> Question:
+        """Return the question for a hypothesis.
+
+        Raises:
+            DataError: the sentence has no source or reference.
+        """
+        if (self.lines and sentence >= len(self.lines)) or (
+            self.source is not None and sentence >= len(self.source)
+        ):
+            known = len(self.lines) if self.lines else len(self.source or ())
+            raise DataError(
+                f"sentence {sentence} has no {'reference' if self.lines else 'source'}: there are "
+                f"{known}, counted from 0"
+            )
+        source = None if self.source is None else self.source[sentence]
+        return Question(sentence, source, hypothesis, self.lines[sentence] if self.lines else ())
 
 
 def compute_statistics(
@@ -86,6 +151,9 @@ class OutsideMetric(UnsmoothedMetric):
         columns: the columns of ``NBestList.outside`` that it reads, one for ``mean`` and two for
             ``ratio``. They do not count in comparisons.
         fingerprint: a digest of the scores. Statistics of different files never mix in a store.
+        version: that of the program that computes them, which the signature names.
+        scorer: computes the scores from texts, in the place of ``columns``.
+        source: the source sentences for the scorer; None if they are unknown.
 
     Raises:
         UsageError: an invalid name, formula, or number of columns.
@@ -96,9 +164,9 @@ class OutsideMetric(UnsmoothedMetric):
     is_error_rate: bool = False
     columns: tuple[int, ...] = field(default=(0,), compare=False)
     fingerprint: str = field(default="", compare=False)
-
-    needs_texts: ClassVar[bool] = False
-    needs_outside: ClassVar[bool] = True
+    version: str = ""
+    scorer: Scorer | None = field(default=None, compare=False, repr=False)
+    source: tuple[bytes, ...] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -117,6 +185,26 @@ class OutsideMetric(UnsmoothedMetric):
             )
 
     @property
+    def has_doubles(self) -> bool:
+        """True: scores are float64."""
+        return True
+
+    @property
+    def needs_texts(self) -> bool:
+        """Whether a scorer reads the texts."""
+        return self.scorer is not None
+
+    @property
+    def needs_references(self) -> bool:
+        """False: a scorer gets them if there are any."""
+        return False
+
+    @property
+    def needs_outside(self) -> bool:
+        """Whether the scores come with the hypotheses."""
+        return self.scorer is None
+
+    @property
     def n_statistics(self) -> int:
         """Number of statistics of one hypothesis: 2, the terms of a quotient."""
         return 2
@@ -127,16 +215,40 @@ class OutsideMetric(UnsmoothedMetric):
         return ("sum", "hypotheses") if self.formula == "mean" else ("numerator", "denominator")
 
     def signature(self) -> str:
-        """Name, formula, and whether it is an error rate."""
-        return f"{self.name}|outside:{self.formula}{'|rate:yes' if self.is_error_rate else ''}"
+        """Name, formula, whether it is an error rate, and the version of the program."""
+        rate = "|rate:yes" if self.is_error_rate else ""
+        version = f"|version:{self.version}" if self.version else ""
+        return f"{self.name}|outside:{self.formula}{rate}{version}"
 
     def prepare(self, references: Sequence[Sequence[bytes]]) -> PreparedReferences:
-        """Return the signature and fingerprint of the scores; references are not used."""
-        return PreparedReferences(
-            n_sentences=0,
-            n_references=0,
-            signature=self.signature(),
-            fingerprint=self.fingerprint,
+        """Return the signature and fingerprint of the scores, and the texts for a scorer.
+
+        Raises:
+            DataError: references differ in length, or from the source sentences.
+        """
+        if self.scorer is None:
+            return PreparedReferences(
+                n_sentences=0,
+                n_references=0,
+                signature=self.signature(),
+                fingerprint=self.fingerprint,
+            )
+        n_sentences = check_references(references) if references else 0
+        if references and self.source is not None and len(self.source) != n_sentences:
+            raise DataError(
+                f"{self.name} reads {len(self.source)} source sentences, but the references have "
+                f"{n_sentences} lines: give the source that the references translate"
+            )
+        texts = [*references, *([] if self.source is None else [self.source])]
+        return ScoredReferences(
+            n_sentences=n_sentences,
+            n_references=len(references),
+            signature=f"{self.signature()}|nrefs:{len(references)}",
+            fingerprint=combine_fingerprints(
+                ["source" if self.source is not None else "", reference_fingerprint(texts)]
+            ),
+            lines=tuple(zip(*references, strict=True)),
+            source=self.source,
         )
 
     def statistics(
@@ -153,17 +265,46 @@ class OutsideMetric(UnsmoothedMetric):
         """Return the terms of the quotient of each hypothesis, float64 ``[n, 2]``.
 
         Raises:
-            DataError: the hypotheses carry no scores from outside, or too few columns.
+            DataError: the hypotheses carry no scores from outside, or too few columns; or as
+                ``Scorer.score``.
+            ValueError: the references were prepared for other settings.
         """
-        if outside is None or outside.shape[1] <= max(self.columns):
+        if self.scorer is not None:
+            values = self._ask(self.scorer, prepared, sentence_ids, buffer, starts, ends)
+        elif outside is None or outside.shape[1] <= max(self.columns):
             raise DataError(
                 f"these hypotheses have no scores of {self.name}: give {{--scores}} "
                 f"{self.name}=FILE, one line for each hypothesis"
             )
-        values = np.asarray(outside[:, list(self.columns)], dtype=np.float64)
+        else:
+            values = np.asarray(outside[:, list(self.columns)], dtype=np.float64)
         if self.formula == "ratio":
             return values
         return np.column_stack([values, np.ones(len(values))])
+
+    def _ask(
+        self,
+        scorer: Scorer,
+        prepared: PreparedReferences,
+        sentence_ids: NDArray[np.int64],
+        buffer: NDArray[np.uint8],
+        starts: NDArray[np.int64],
+        ends: NDArray[np.int64],
+    ) -> NDArray[np.float64]:
+        """Return the numbers of a scorer, which reads each text of a sentence once."""
+        if not isinstance(prepared, ScoredReferences) or not prepared.signature.startswith(
+            f"{self.signature()}|nrefs:"
+        ):
+            raise ValueError(
+                f"references prepared for {prepared.signature} cannot serve {self.signature()}"
+            )
+        # Without references, any sentence can be scored; ``ask`` knows whether it has a source.
+        n_sentences = prepared.n_sentences if prepared.n_references else sys.maxsize
+        hypotheses = check_hypotheses(sentence_ids, buffer, starts, ends, n_sentences=n_sentences)
+        places: dict[tuple[int, bytes], int] = {}
+        rows = [places.setdefault(key, len(places)) for key in split_hypotheses(hypotheses)]
+        numbers = scorer.score([prepared.ask(*key) for key in places])
+        return numbers[np.array(rows, dtype=np.int64)]
 
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
         """Return the score of summed statistics: ``[..., 2]`` to float64 ``[...]``."""

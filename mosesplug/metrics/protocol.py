@@ -131,6 +131,10 @@ class Metric(Protocol):
         """Whether it reads scores from outside; see ``outside.compute_statistics``."""
 
     @property
+    def has_doubles(self) -> bool:
+        """Whether statistics are float64, as scores of other programs are."""
+
+    @property
     def sentence_metric(self) -> str:
         """The name of the metric that scores single sentences, such as ``BLEU+1``."""
 
@@ -163,8 +167,6 @@ class UnsmoothedMetric(ABC):
 
     has_bleu_statistics: ClassVar[bool] = False
     has_smoothing: ClassVar[bool] = False
-    needs_texts: ClassVar[bool] = True
-    needs_outside: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -178,6 +180,21 @@ class UnsmoothedMetric(ABC):
     @property
     def can_search_graphs(self) -> bool:
         """Return False: the score is none of n-grams."""
+        return False
+
+    @property
+    def needs_texts(self) -> bool:
+        """True: it compares texts with references."""
+        return True
+
+    @property
+    def needs_outside(self) -> bool:
+        """False: it reads no scores from outside."""
+        return False
+
+    @property
+    def has_doubles(self) -> bool:
+        """False: statistics are counts."""
         return False
 
     @property
@@ -201,9 +218,19 @@ def needs_texts(metric: Metric) -> bool:
     return bool(getattr(metric, "needs_texts", True))
 
 
+def needs_references(metric: Metric) -> bool:
+    """Return whether a metric needs references; as ``needs_texts`` if it does not say."""
+    return bool(getattr(metric, "needs_references", needs_texts(metric)))
+
+
 def needs_outside(metric: Metric) -> bool:
     """Return whether a metric reads scores from outside; False if it does not say."""
     return bool(getattr(metric, "needs_outside", False))
+
+
+def has_doubles(metric: Metric) -> bool:
+    """Return whether the statistics of a metric are float64; False if it does not say."""
+    return bool(getattr(metric, "has_doubles", False))
 
 
 def score_sentences(metric: Metric, stats: NDArray[np.number]) -> NDArray[np.float64]:

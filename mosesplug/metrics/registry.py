@@ -9,7 +9,7 @@ The conformance tests cover every metric registered here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -99,11 +99,13 @@ def _outside_of_signature(signature: str) -> list[OutsideMetric]:
     for place, field in enumerate(fields):
         if field in names:
             owner = field
-        key, _, formula = field.partition(":")
-        if key == "outside" and formula in FORMULAS:
+        key, _, value = field.partition(":")
+        if key == "outside" and value in FORMULAS:
             is_rate = fields[place + 1 : place + 2] == ["rate:yes"]
-            columns = tuple(range(WIDTHS[formula]))
-            metrics.append(OutsideMetric(owner, formula, is_rate, columns))
+            columns = tuple(range(WIDTHS[value]))
+            metrics.append(OutsideMetric(owner, value, is_rate, columns))
+        elif key == "version" and metrics and metrics[-1].name == owner:
+            metrics[-1] = replace(metrics[-1], version=value)
     return metrics
 
 

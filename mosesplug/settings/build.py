@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 from mosesplug.decoders.description import ASK
 from mosesplug.errors import OptionName, UsageError
-from mosesplug.metrics import metric
+from mosesplug.metrics import Metric, metric
 from mosesplug.metrics.registry import settings_of_signature
 from mosesplug.optimizers import Algorithm, algorithms
 from mosesplug.optimizers import algorithm as find_algorithm
@@ -27,6 +27,7 @@ from mosesplug.settings.configuration import Configuration, Repeats, RunPlan, Se
 from mosesplug.settings.decoders import collect_decoder_values, make_decoding
 from mosesplug.settings.paths import require_file, require_references
 from mosesplug.settings.programs import check_transform
+from mosesplug.settings.score_commands import ScoreCommands, make_score_commands
 from mosesplug.settings.sharding import Sharding
 
 _Values = Mapping[str, Any]
@@ -55,7 +56,7 @@ def make_plan(values: _Values) -> RunPlan:
     root: _Path = ("configuration",)
     objects: dict[_Path, Any] = {
         (*root, "input"): None if source is None else require_file(source, "the input"),
-        (*root, "metric"): metric(values.get("metric", "BLEU"), values.get("metric-settings", "")),
+        (*root, "metric"): _metric(values),
         (*root, "select"): select,
         (*root, "existing"): _existing(values),
         (*root, "optimization", "options"): _options(values),
@@ -65,6 +66,19 @@ def make_plan(values: _Values) -> RunPlan:
     objects |= make_decoding(values)
     objects[*root, "decoding", "transform"] = check_transform(values.get("transform"))
     return make_settings(RunPlan, values, objects, _convert)
+
+
+def _metric(values: _Values) -> Metric:
+    """Return the metric; start a command that scores, with the source sentences."""
+    options = {option.name for option in list_options(ScoreCommands)}
+    commands = make_score_commands({name: values[name] for name in options & values.keys()})
+    source = None
+    if commands.commands and "input" in values and not values.get("input-type"):
+        source = require_file(values["input"], "the input")
+    cache = Path(values["working-dir"]) / "scores"
+    outside = commands.make_metrics(source, cache)
+    name = values.get("metric") or next(iter(commands.names), "BLEU")
+    return metric(name, values.get("metric-settings", ""), outside)
 
 
 def _list_required(values: _Values) -> tuple[str, ...]:

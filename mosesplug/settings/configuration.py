@@ -18,6 +18,7 @@ from mosesplug.settings.decoding import DecodingSettings
 from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.online import HeldOutSet, Monitor, OnlineSettings, parse_monitors
 from mosesplug.settings.optimizer import OptimizerSettings
+from mosesplug.settings.score_commands import ScoreCommands
 
 if TYPE_CHECKING:
     from mosesplug.decoders.description import DecoderDescription
@@ -346,6 +347,7 @@ class Configuration:
             can_be_abbreviated=True,
         ),
     ] = None
+    score_commands: ScoreCommands = field(default_factory=ScoreCommands)
     strict: Annotated[
         bool,
         Opt(

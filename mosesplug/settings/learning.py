@@ -228,7 +228,7 @@ class LearningSettings:
             keyword="heldout_lists",
             metavar="FILE",
             exists="path",
-            requires=("heldout-refs or heldout-scores",),
+            requires=("heldout-refs or heldout-scores or score-command",),
             excludes=("graphs", "folds"),
         ),
     ] = ()
@@ -269,7 +269,7 @@ class LearningSettings:
     heldout_source: Annotated[
         Path | None,
         Opt(
-            "Source sentences of --heldout-nbest, for --templates",
+            "Source sentences of --heldout-nbest, as --source",
             "Held-out",
             exists="path",
             requires=("heldout-nbest",),
@@ -322,6 +322,8 @@ class LearningSettings:
                 "{--length-exponent} divides by the words of the lists, which {--transform} "
                 "changes: use {--derive} len=words {--length-by} len"
             )
+        if self.graphs and self.lists.score_commands.commands:
+            raise UsageError("{--score-command} scores texts, which {--graphs} does not have")
         if self.held_out == 1.0:
             raise UsageError("{--held-out} must be less than 1")
 
@@ -354,7 +356,7 @@ class LearningSettings:
                 "nothing to learn from: use {--nbest} FILE..., {--graphs} DIR... or {--from} STORE"
             )
         if self.store is None and self.references is None and self.needs_references:
-            known = [source.name for source in self.lists.scores]
+            known = self.lists.score_names
             if known and self.metric is not None:
                 _check_names(self.metric, known)
             other = f" for {self.metric}, or a metric of {{--scores}}: {', '.join(known)}"
@@ -366,7 +368,7 @@ class LearningSettings:
 
         Metrics that ``--scores`` names need none.
         """
-        known = [source.name for source in self.lists.scores]
+        known = self.lists.score_names
         if not known or self.metric is None:
             return not known
         return any(name not in known for name in _split_names(self.metric))

@@ -6,7 +6,7 @@ Each is declared once for all commands that read lists.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -21,6 +21,7 @@ from mosesplug.settings.features import (
     parse_added_features,
     parse_derived_features,
 )
+from mosesplug.settings.score_commands import ScoreCommands
 from mosesplug.settings.scores import ScoreSource, parse_score_sources
 from mosesplug.settings.template_file import TemplateFile
 
@@ -143,11 +144,12 @@ class ListSettings:
     source: Annotated[
         Path | None,
         Opt(
-            "Source sentences, for templates and costs per source word",
+            "Source sentences, for templates, costs and --score-command",
             "Data",
             exists="path",
             details="A line of text for each sentence, as the decoder got it. --templates and "
-            "--option cost_unit=source need it; with --from, costs use the input of the run.",
+            "--option cost_unit=source need it, and a --score-command may; with --from, both use "
+            "the input of the run.",
         ),
     ] = None
     add_feature: Annotated[
@@ -209,6 +211,7 @@ class ListSettings:
             "better, and scores are 1 minus the value.",
         ),
     ] = ()
+    score_commands: ScoreCommands = field(default_factory=ScoreCommands)
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -220,12 +223,19 @@ class ListSettings:
 
     @property
     def first_given(self) -> str | None:
-        """The name of the first setting that is not its default; None without any."""
+        """The first setting of reading that is not its default; None without any."""
         default = ListSettings()
         for option in list_options(ListSettings):
+            if len(option.path) > 1:  # of commands that score whatever is read
+                continue
             if find_value(self, option.path) != find_value(default, option.path):
                 return option.name
         return None
+
+    @property
+    def score_names(self) -> list[str]:
+        """The names of metrics that other programs compute."""
+        return [*(source.name for source in self.scores), *self.score_commands.names]
 
     @property
     def input_paths(self) -> list[Path]:

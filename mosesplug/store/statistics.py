@@ -130,7 +130,7 @@ def _add_kind(
 
 def _find_dtype(metric: Metric, references: PreparedReferences) -> NumberType:
     """Return the stored dtype of a metric's statistics."""
-    if getattr(metric, "needs_outside", False):
+    if getattr(metric, "has_doubles", False):
         return "<f8"
     # The statistics of an empty list show the dtype.
     nothing = np.zeros(0, dtype=np.int64)

@@ -20,6 +20,7 @@ from mosesplug.decoders.protocol import BatchTask
 from mosesplug.errors import DataError, UsageError
 from mosesplug.events import CommandStarted, HeldOutScored, PhaseStarted, Watcher
 from mosesplug.metrics import Metric, PreparedReferences
+from mosesplug.metrics.scored import bind_source
 from mosesplug.settings.configuration import Configuration
 from mosesplug.tuning.graphs.files import DecodedText
 from mosesplug.tuning.graphs.forest import open_forest
@@ -84,7 +85,7 @@ class HeldOutScorer:
             ends[1:],
             threads=self.threads,
         )
-        return float(self.metric.score(statistics.sum(axis=0, dtype=np.int64)))
+        return float(self.metric.score(statistics.sum(axis=0, dtype=np.float64)))
 
     def translate(self, scored_set: ScoredSet, weights: Weights) -> list[bytes]:
         """Return the 1-best translations with these weights, empty where one is missing.
@@ -190,7 +191,9 @@ def _read_set(configuration: Configuration, name: str, source: Path, references:
     if not any(text.strip() for text in texts):
         raise DataError(f"the held-out text {source} is empty; give a file with sentences")
     lines = read_text_references(configuration, references, len(texts), source)
-    return ScoredSet(name, texts, configuration.metric.prepare(lines))
+    # Its own source: that of the metric is the tuning set.
+    metric = bind_source(configuration.metric, texts)
+    return ScoredSet(name, texts, metric.prepare(lines))
 
 
 def _open_decoder(

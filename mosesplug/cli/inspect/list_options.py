@@ -27,13 +27,19 @@ from mosesplug.cli.shared.parameters import (
     SparseWeights,
     Threads,
 )
-from mosesplug.options import Opt
+from mosesplug.options import Opt, list_options
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings, make_list_settings
+from mosesplug.settings.score_commands import ScoreCommands
 
 
 def list_settings(without: Collection[str] = ()) -> NestedSettings:
     """Return the options of reading n-best lists, except some."""
     return NestedSettings(list_setting_options(without), make_list_settings, has_panels=False)
+
+
+SCORE_COMMANDS = tuple(option.name for option in list_options(ScoreCommands))
+"""Options of commands that score hypotheses."""
+_OWN_SCORES = ("scores", "ids", *SCORE_COMMANDS)
 
 
 @dataclass(frozen=True)
@@ -208,7 +214,7 @@ class MbrCommand:
     output: Output = None
     threads: Threads = THREADS
     quiet: Quiet = False
-    settings: Annotated[ListSettings, list_settings(("scores", "ids"))] = NO_SETTINGS
+    settings: Annotated[ListSettings, list_settings(_OWN_SCORES)] = NO_SETTINGS
 
 
 @dataclass(frozen=True)
@@ -252,7 +258,7 @@ class RerankCommand:
     ] = None
     with_ids: Annotated[bool, Opt("Begin each line with its sentence id.", name="ids")] = False
     output: Output = None
-    settings: Annotated[ListSettings, list_settings(("scores", "ids"))] = NO_SETTINGS
+    settings: Annotated[ListSettings, list_settings(_OWN_SCORES)] = NO_SETTINGS
 
 
 _Graphs = Annotated[

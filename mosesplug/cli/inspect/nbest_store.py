@@ -20,7 +20,8 @@ from mosesplug.cli.shared.output import print_formats, progress_bar
 from mosesplug.cli.shared.parameters import parse_iteration
 from mosesplug.cli.shared.tables import print_record
 from mosesplug.errors import DataError, UsageError, count_noun
-from mosesplug.learning.lists.outside import find_metric_of
+from mosesplug.learning.lists.outside import find_metric_of, make_named_metrics
+from mosesplug.metrics.protocol import needs_references
 from mosesplug.results.views.exporting import (
     export_arrays,
     export_extractor,
@@ -111,10 +112,10 @@ def import_(options: NbestImportCommand) -> None:
     iterations = find_iterations(paths)
     settings = options.settings
     print_formats([iteration.path for iteration in iterations], settings, quiet=options.quiet)
-    scorer = find_metric_of(
-        options.metric, options.metric_settings, settings.scores, fingerprints=True
-    )
-    if scorer.needs_texts and options.refs is None:
+    settings = replace(settings, source=options.source)
+    outside = make_named_metrics(settings, fingerprints=True)
+    scorer = find_metric_of(options.metric, options.metric_settings, outside)
+    if needs_references(scorer) and options.refs is None:
         raise UsageError(f"{scorer.name} compares texts with references: give --refs FILE")
     reports = import_lists(
         iterations,

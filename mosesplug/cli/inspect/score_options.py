@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from mosesplug.cli.inspect.list_options import list_settings
+from mosesplug.cli.inspect.list_options import SCORE_COMMANDS, list_settings
 from mosesplug.cli.shared.completion import complete_metrics
 from mosesplug.cli.shared.parameters import (
     Errors,
@@ -25,7 +25,7 @@ from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 
 _UNUSED = (
     *("ids", "dense", "drop-feature", "rename", "templates", "source", "add-feature"),
-    *("derive", "scores"),
+    *("derive", "scores", *SCORE_COMMANDS),
 )
 """Settings of lists that scores do not depend on."""
 

@@ -14,7 +14,8 @@ from mosesplug.results.render.tables import Block, TextTable
 
 _OTHERS = """
 Scores of these and of any other program are numbers that mosesplug reads, as
-optimize --scores NAME=FILE. A metric of summed counts can be a plug-in
+optimize --scores NAME=FILE, or those of a command that keeps running, as
+tune --score-command NAME=COMMAND. A metric of summed counts can be a plug-in
 (docs/howto/plugins.md). GLEU is not that of grammatical error correction.
 METEOR has no synonyms and no paraphrases."""
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mosesplug.decoders.processes.run import describe_exit, end_group, leash_command, make_error
+from mosesplug.decoders.processes.child import Child
+from mosesplug.decoders.processes.run import make_error
 from mosesplug.decoders.servers.calls import HOST, PROBE, ServerLost, post_request
 from mosesplug.decoders.servers.own_network import connect_there, wrap_command
 from mosesplug.errors import DecoderError
@@ -20,6 +19,7 @@ _PORTS_TO_TRY = 3
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 _PROBE_SECONDS = 5.0
 _DYING_SECONDS = 0.3
+_ROLE = "decoder's server"
 _LIMIT = " and was killed ({--decoder-timeout} sets the limit)"
 
 
@@ -74,13 +74,15 @@ class ServerProcess:
 
     def _start(self) -> None:
         if not self._own_network:
-            self._child = _Child(self.command, self._directory, self.stderr)
+            self._child = Child(_ROLE, self.command, self._directory, self.stderr)
             return
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             try:
                 command = wrap_command(self.command, theirs)
-                self._child = _Child(command, self._directory, self.stderr, (theirs.fileno(),))
+                self._child = Child(
+                    _ROLE, command, self._directory, self.stderr, (theirs.fileno(),)
+                )
             except BaseException:
                 ours.close()
                 raise
@@ -207,67 +209,3 @@ def reserve_port() -> socket.socket:
     held.bind((HOST, 0))
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     return held
-
-
-class _Child:
-    """The process, and a thread that starts it and waits for its end.
-
-    ``leash`` ties a process to the *thread* that started it, so the thread must live as long.
-    """
-
-    def __init__(
-        self,
-        command: Sequence[str],
-        directory: Path,
-        stderr: Path,
-        descriptors: Sequence[int] = (),
-    ) -> None:
-        self.ended = threading.Event()
-        self.over = False
-        self._process: subprocess.Popen[bytes] | None = None
-        self._error: Exception | None = None
-        started = threading.Event()
-        arguments = (leash_command(command), directory, stderr, descriptors, started)
-        threading.Thread(target=self._keep, args=arguments, daemon=True).start()
-        started.wait()
-        if self._error is not None:
-            raise DecoderError(f"{command[0]}: {self._error}") from self._error
-
-    def _keep(
-        self,
-        command: Sequence[str],
-        directory: Path,
-        stderr: Path,
-        descriptors: Sequence[int],
-        started: threading.Event,
-    ) -> None:
-        try:
-            with stderr.open("wb") as file:
-                self._process = subprocess.Popen(
-                    command,
-                    cwd=directory,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=file,
-                    pass_fds=descriptors,
-                    start_new_session=True,
-                )
-        except Exception as error:  # another thread waits for the process
-            self._error = error
-            return
-        finally:
-            started.set()
-        self._process.wait()
-        self.ended.set()
-
-    def problem(self) -> str | None:
-        """Return how the process ended; None while it runs."""
-        if self._process is None or not self.ended.is_set():
-            return None
-        return f"the decoder's server {describe_exit(self._process.returncode)}"
-
-    def end(self) -> None:
-        if self._process is not None and not self.over:
-            self.over = True  # later, another process may have its number
-            end_group(self._process)
-            self.ended.wait()

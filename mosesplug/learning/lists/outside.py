@@ -8,6 +8,7 @@ line of a file of scores names its hypothesis there.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
 from mosesplug.metrics.outside import WIDTHS, Formula, OutsideMetric, combine_fingerprints
+from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.scores import ScoreSource
 from mosesplug.store import fingerprint_files
 
@@ -61,14 +63,34 @@ def make_outside_metrics(
     return tuple(metrics)
 
 
-def find_metric_of(
-    name: str | None, settings: str, sources: Sequence[ScoreSource], *, fingerprints: bool = False
-) -> Metric:
+def make_named_metrics(
+    lists: ListSettings, *, fingerprints: bool = False, cache: Path | None = None
+) -> tuple[OutsideMetric, ...]:
+    """Return the metrics of scores in files, and of commands that score.
+
+    Args:
+        fingerprints: as for ``make_outside_metrics``.
+        cache: as for ``ScoreCommands.make_metrics``.
+
+    Raises:
+        UsageError: a name occurs twice.
+        DataError: a command does not start, or announces nothing that can be used.
+    """
+    names = lists.score_names
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"both {{--scores}} and {{--score-command}} name {name}")
+    return (
+        *make_outside_metrics(lists.scores, fingerprints=fingerprints),
+        *lists.score_commands.make_metrics(lists.source, cache),
+    )
+
+
+def find_metric_of(name: str | None, settings: str, outside: Sequence[OutsideMetric]) -> Metric:
     """Return the metric of a name or weighted sum, with scores from outside.
 
     None stands for the first of the scores, and without any for BLEU.
     """
-    outside = make_outside_metrics(sources, fingerprints=fingerprints)
     return find_metric(name or (outside[0].name if outside else "BLEU"), settings, outside)
 
 

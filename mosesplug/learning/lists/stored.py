@@ -23,7 +23,7 @@ from mosesplug.learning.lists.merging import (
 from mosesplug.learning.lists.outside import (
     find_metric_of,
     find_scores,
-    make_outside_metrics,
+    make_named_metrics,
 )
 from mosesplug.learning.watched import (
     WatchedMetric,
@@ -36,8 +36,8 @@ from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.metrics import metric as find_metric
 from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.metrics.interpolated import InterpolatedReferences
-from mosesplug.metrics.outside import compute_statistics
-from mosesplug.metrics.protocol import needs_outside, needs_texts
+from mosesplug.metrics.outside import OutsideMetric, compute_statistics
+from mosesplug.metrics.protocol import needs_outside, needs_references, needs_texts
 from mosesplug.metrics.registry import metric_of_signature
 from mosesplug.optimizers import Progress
 from mosesplug.sentence_ids import arrange_lines
@@ -84,6 +84,15 @@ def select_iterations(text: str | None, count: int) -> list[int]:
 def read_run_source(store: Path) -> NDArray[np.int64] | None:
     """Return the words of each source sentence of a run, int64 ``[n_sentences]``.
 
+    None if ``find_run_source`` finds none.
+    """
+    source = find_run_source(store)
+    return None if source is None else read_source_lengths(source)
+
+
+def find_run_source(store: Path) -> Path | None:
+    """Return the file with the source sentences of a run.
+
     None if its working directory has no settings, or its input is not text.
 
     Args:
@@ -108,7 +117,7 @@ def read_run_source(store: Path) -> NDArray[np.int64] | None:
             raise UsageError(
                 f"{file}: the input of the run, {source}, has changed since. {remedy}"
             ) from None
-    return read_source_lengths(source)
+    return source
 
 
 def read_store(
@@ -121,17 +130,17 @@ def read_store(
         selected = select_iterations(settings.iterations, len(records))
         signature = records[-1].signature
         # The metric of the store may be a plug-in that is not installed: look it up if needed only.
-        sources = settings.lists.scores
+        sources, outside = settings.lists.scores, _make_metrics_of_store(settings, path)
         if given.metric is not None:
             metric = given.metric
-        elif sources:
-            metric = find_metric_of(settings.metric, settings.metric_settings, sources)
+        elif outside:
+            metric = find_metric_of(settings.metric, settings.metric_settings, outside)
         elif settings.metric is not None or settings.metric_settings:
             stored_name = signature.partition("|")[0]
             metric = find_metric(settings.metric or stored_name, settings.metric_settings)
         else:
             metric = metric_of_signature(signature)
-        if references is None and not needs_texts(metric) and needs_outside(metric) and sources:
+        if references is None and outside and not needs_references(metric):
             references = NO_REFERENCES
         if references is None and metric != metric_of_signature(signature):
             raise UsageError(
@@ -139,9 +148,8 @@ def read_store(
                 "{--refs} FILE to compute its statistics"
             )
         lists = opened.tuning_set(selected)
-        outside = make_outside_metrics(sources)
         watched = find_watched(settings.report_metric, settings.metric_settings, outside, metric)
-        needing = [scorer.name for scorer in watched if needs_texts(scorer)]
+        needing = [scorer.name for scorer in watched if needs_references(scorer)]
         if references is None and needing:
             raise UsageError(f"to report {needing[0]}, use {{--refs}} FILE")
         # References change nothing in stored scores from outside.
@@ -183,6 +191,15 @@ def read_store(
     return make_list_data(
         lists, metric, start, signature, hypotheses, settings.threads, watched_metrics, notes
     )
+
+
+def _make_metrics_of_store(settings: LearningSettings, store: Path) -> tuple[OutsideMetric, ...]:
+    """Return the metrics of other programs, with the source and scores of the run."""
+    lists = settings.lists
+    if lists.score_commands.commands and lists.source is None:
+        lists = replace(lists, source=find_run_source(store))
+    cache = Workspace(store.parent, 0).scores
+    return make_named_metrics(lists, cache=cache if cache.is_dir() else None)
 
 
 def _score_again(

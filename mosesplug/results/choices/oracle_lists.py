@@ -18,12 +18,12 @@ from mosesplug.features import FeatureSpace
 from mosesplug.learning.data import read_data
 from mosesplug.learning.lengths import find_recorded_length, make_length_scale
 from mosesplug.learning.lists.merging import NO_REFERENCES, note_text_signs, store_lists
-from mosesplug.learning.lists.outside import find_metric_of
+from mosesplug.learning.lists.outside import find_metric_of, make_named_metrics
 from mosesplug.learning.made_features import apply_recorded
 from mosesplug.learning.sparse_coverage import warn_of_sparse
 from mosesplug.learning.weights import arrange_weights
 from mosesplug.metrics import Metric
-from mosesplug.metrics.protocol import needs_texts
+from mosesplug.metrics.protocol import needs_references
 from mosesplug.optimizers import Progress
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.results.views.importing import open_as_store
@@ -123,8 +123,8 @@ def open_oracle_lists(
                     run.store, lists, measure, signature, model_scores, ids, warnings=data.notes
                 )
         return
-    measure = find_metric_of(metric, metric_settings, settings.scores)
-    if references is None and needs_texts(measure):
+    measure = find_metric_of(metric, metric_settings, make_named_metrics(settings))
+    if references is None and needs_references(measure):
         raise UsageError("there are no references: give {--refs} FILE")
     files = wrap_files(places)
     if weights is not None:

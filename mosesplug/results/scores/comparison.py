@@ -242,7 +242,7 @@ def find_system_warnings(
 def _measure_run(system: System, run: int, metric: PreparedMetric) -> NDArray[Any]:
     outside = system.outside[run] if system.outside else None
     if needs_texts(metric.metric):
-        texts = read_translation(system.translations[run], metric.references.n_sentences)
+        texts = read_translation(system.translations[run], metric.n_sentences)
     else:
         count = 0 if outside is None else len(outside)
         texts = HypothesisRanges.of_lines([b""] * count, np.arange(count))

@@ -35,32 +35,35 @@ Translation = StrPath | Sequence[bytes]
 """A file with one translation a line, or the lines."""
 
 
-def read_translation(path: Translation, n_sentences: int) -> HypothesisRanges:
+def read_translation(path: Translation, n_sentences: int | None) -> HypothesisRanges:
     """Read a translation, one sentence a line.
+
+    Args:
+        n_sentences: the lines of the references; None without references.
 
     Raises:
         FormatError: it cannot be read, or the references have another number of lines.
         DataError: there are other lines in memory than in the references.
     """
     if not isinstance(path, str | PathLike):
-        if len(path) != n_sentences:
+        if n_sentences not in (None, len(path)):
             raise DataError(
                 f"{len(path)} translations, but the references have {n_sentences} sentences: give "
                 "one for each"
             )
-        return HypothesisRanges.of_lines(path, np.arange(n_sentences))
+        return HypothesisRanges.of_lines(path, np.arange(len(path)))
     lines = read_reference(path)
     if not lines:
         raise FormatError(
             "the file is empty", path=path, remedy="Give the translation, one sentence a line"
         )
-    if len(lines) != n_sentences:
+    if n_sentences not in (None, len(lines)):
         raise FormatError(
             f"{len(lines)} lines, but the references have {n_sentences}",
             path=path,
             remedy="Line N must be the translation that line N of a reference translates",
         )
-    return HypothesisRanges.of_lines(lines, np.arange(n_sentences))
+    return HypothesisRanges.of_lines(lines, np.arange(len(lines)))
 
 
 def read_first_best(path: StrPath, n_sentences: int) -> HypothesisRanges:

@@ -23,7 +23,7 @@ from mosesplug.metrics import Metric, PreparedReferences, metric
 from mosesplug.metrics.error_rates import display_score
 from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.metrics.outside import OutsideMetric, compute_statistics
-from mosesplug.metrics.protocol import needs_texts, score_sentences
+from mosesplug.metrics.protocol import needs_references, needs_texts, score_sentences
 from mosesplug.optimizers.oracles import corpus_oracles
 from mosesplug.results.render.record import Score, Shown, Text, tabulate
 from mosesplug.results.render.render import Medium
@@ -49,6 +49,11 @@ class PreparedMetric:
 
     metric: Metric
     references: PreparedReferences
+
+    @property
+    def n_sentences(self) -> int | None:
+        """Number of sentences of the references; None without references."""
+        return self.references.n_sentences if self.references.n_references else None
 
     def statistics(
         self,
@@ -156,7 +161,7 @@ def prepare_metrics(
         if not name:
             raise UsageError("{--metric} needs a name, such as BLEU or 'CHRF beta:2'")
         bound = metric(name, settings, outside)
-        if needs_texts(bound) and not references:
+        if needs_references(bound) and not references:
             raise UsageError(f"{bound.name} compares texts with references: give references")
         prepared.append(PreparedMetric(bound, bound.prepare(references)))
     return prepared
@@ -201,7 +206,7 @@ def score_translation(
         if block is not None:
             statistics = _select_hypotheses(block, prepared, selection or 1)
         elif not isinstance(path, NBestList) and (needs_texts(prepared.metric) or outside is None):
-            texts = texts or read_translation(path, prepared.references.n_sentences)
+            texts = texts or read_translation(path, prepared.n_sentences)
             statistics = prepared.statistics(texts, outside=outside)
         else:
             assert outside is not None

@@ -89,6 +89,11 @@ class Workspace(RunFiles):
         return self.directory / SETTINGS_FILE
 
     @property
+    def scores(self) -> Path:
+        """The scores of commands, which outlive the run."""
+        return self.directory / "scores"
+
+    @property
     def templates(self) -> Path:
         """Copies of the ``moses.ini`` with templates, each in a directory of its own."""
         return self.directory / "templates"

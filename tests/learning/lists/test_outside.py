@@ -13,7 +13,7 @@ import mosesplug
 from formats.errors import FormatError
 from mosesplug.errors import DataError, MosesplugError, StoreError, UsageError
 from mosesplug.learning.lists.merging import NO_REFERENCES, load_lists
-from mosesplug.learning.lists.outside import find_metric_of
+from mosesplug.learning.lists.outside import find_metric_of, make_outside_metrics
 from mosesplug.learning.optimize import OptimizeResult, bind_optimizer, optimize
 from mosesplug.metrics import metric as find_metric
 from mosesplug.optimizers import algorithms
@@ -189,7 +189,9 @@ def test_folds_and_held_out_lists(lists: Path) -> None:
 def merge(scores: str, *files: str) -> Any:
     sources = parse_score_sources([scores])
     settings = ListSettings(scores=sources)
-    return load_lists(files, NO_REFERENCES, find_metric_of(None, "", sources), settings)
+    return load_lists(
+        files, NO_REFERENCES, find_metric_of(None, "", make_outside_metrics(sources)), settings
+    )
 
 
 def test_hypotheses_with_other_scores_are_others(lists: Path) -> None:
@@ -218,7 +220,9 @@ def import_scores(
     target: str, scores: str, *files: str, name: str | None = None, references: Path | None = None
 ) -> None:
     settings = ListSettings(scores=(scores,))
-    metric = find_metric_of(name, "", parse_score_sources([scores]), fingerprints=True)
+    metric = find_metric_of(
+        name, "", make_outside_metrics(parse_score_sources([scores]), fingerprints=True)
+    )
     sources = [IterationSource(Path(file)) for file in files]
     list(
         import_lists(
@@ -244,7 +248,9 @@ def test_a_store_keeps_scores(lists: Path) -> None:
     with NBestStore.open("other") as store:
         assert store.fingerprints["scores"] != fingerprints["scores"]
     # Scores of another file belong to another kind of statistics, which texts cannot give.
-    metric = find_metric_of(None, "", parse_score_sources(["COMET=named"]), fingerprints=True)
+    metric = find_metric_of(
+        None, "", make_outside_metrics(parse_score_sources(["COMET=named"]), fingerprints=True)
+    )
     with (
         NBestStore.open("store", writable=True) as store,
         pytest.raises(StoreError, match=r"has no COMET\|outside:mean of iteration 1, and it holds"),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mosesplug.arrays import Statistics
 from mosesplug.candidates import Candidates, ScoredDerivation
-from mosesplug.metrics.protocol import Metric, needs_texts
+from mosesplug.metrics.protocol import Metric, needs_references
 from mosesplug.metrics.sentence_bleu import single_bleu
 from mosesplug.optimizers.batch.mira.kernels import (
     NEGLIGIBLE,
@@ -64,7 +64,7 @@ class ListHypotheses:
             names.index("reference_length") if "reference_length" in names else None
         )
         lengths = tuning_set.lengths[self.rows]
-        if not needs_texts(metric):  # a mean of scores from outside: each counts alike
+        if not needs_references(metric):  # a mean of scores from outside: each counts alike
             lengths = np.ones_like(lengths)
         self._lengths = np.maximum(1.0, np.add.reduceat(lengths, offsets[:-1]) / np.diff(offsets))
 

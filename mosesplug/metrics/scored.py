@@ -1,0 +1,44 @@
+"""Metrics with a scorer, alone or in a weighted sum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from mosesplug.metrics.interpolated import InterpolatedMetric, InterpolatedReferences
+from mosesplug.metrics.outside import OutsideMetric
+from mosesplug.metrics.protocol import Metric, PreparedReferences
+
+
+def bind_source(metric: Metric, source: Sequence[bytes] | None) -> Metric:
+    """Return a metric whose scorers read these source sentences, if they are known."""
+    lines = None if source is None else tuple(source)
+    return change_scored(metric, lambda scored: replace(scored, source=lines))
+
+
+def change_scored(metric: Metric, change: Callable[[OutsideMetric], OutsideMetric]) -> Metric:
+    """Return a metric with changes of those that have a scorer."""
+    if isinstance(metric, InterpolatedMetric):
+        parts = tuple(change_scored(part, change) for part in metric.metrics)
+        return replace(metric, metrics=parts)
+    if isinstance(metric, OutsideMetric) and metric.scorer is not None:
+        return change(metric)
+    return metric
+
+
+def list_scored(
+    metric: Metric, prepared: PreparedReferences
+) -> Iterator[tuple[OutsideMetric, PreparedReferences]]:
+    """Yield the metrics with a scorer, and what each of them prepared."""
+    if isinstance(metric, InterpolatedMetric) and isinstance(prepared, InterpolatedReferences):
+        for part, own in zip(metric.metrics, prepared.parts, strict=True):
+            yield from list_scored(part, own)
+    elif isinstance(metric, OutsideMetric) and metric.scorer is not None:
+        yield metric, prepared
+
+
+def has_scorer(metric: Metric) -> bool:
+    """Return whether a command computes the metric, or a part of it, from texts."""
+    if isinstance(metric, InterpolatedMetric):
+        return any(map(has_scorer, metric.metrics))
+    return isinstance(metric, OutsideMetric) and metric.scorer is not None

@@ -1,0 +1,152 @@
+"""Metrics that a command computes: the same as scores from a file, and what each text costs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mosesplug.errors import DataError, UsageError
+from mosesplug.learning.data import read_data, read_held_out_lists
+from mosesplug.learning.optimize import OptimizeResult, bind_optimizer, optimize
+from mosesplug.optimizers import Solution
+from mosesplug.settings.learning import make_learning_settings
+
+SCORER = Path(__file__).parents[2] / "decoders" / "stand_in_scorer.py"
+COMMAND = f"SHARE={sys.executable} -IS {SCORER} log"
+N_SENTENCES, N_HYPOTHESES = 9, 6
+
+
+@pytest.fixture(autouse=True)
+def lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Random lists with references, and a file with what the command would answer."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MOSESPLUG_CACHE_DIR", str(tmp_path / "cache"))
+    rng = np.random.default_rng(5)
+    lines, scores, references = [], [], []
+    for sentence in range(N_SENTENCES):
+        reference = rng.integers(20, size=8).tolist()
+        references.append(" ".join(f"w{word}" for word in reference))
+        for _ in range(N_HYPOTHESES):
+            words = rng.integers(20, size=int(rng.integers(3, 9))).tolist()
+            a, b = rng.normal(size=2).round(4)
+            text = " ".join(f"w{word}" for word in words)
+            lines.append(f"{sentence} ||| {text} ||| A= {a} B= {b} ||| 0\n")
+            scores.append(sum(word in reference for word in words) / len(words))
+    Path("lists").write_text("".join(lines))
+    Path("shares").write_text("".join(f"{score!r}\n" for score in scores))
+    Path("refs").write_text("".join(f"{line}\n" for line in references))
+    Path("source").write_text("".join(f"source {k}\n" for k in range(N_SENTENCES)))
+    Path("other").write_text("".join(f"other {k}\n" for k in range(N_SENTENCES)))
+    return tmp_path
+
+
+def solution(result: OptimizeResult) -> Solution:
+    return result.learning.solution
+
+
+def signature(result: OptimizeResult) -> str:
+    return result.data.signature
+
+
+def learn(**values: Any) -> OptimizeResult:
+    settings = make_learning_settings({"nbest": ["lists"], **({"refs": "refs"} | values)})
+    return optimize(settings, bind_optimizer(settings))
+
+
+@pytest.mark.parametrize("metric", ["SHARE", "SHARE:0.7+BLEU:0.3"])
+@pytest.mark.parametrize("algorithm", ["mert", "kbmira"])
+def test_weights_are_those_of_a_file(metric: str, algorithm: str) -> None:
+    shared = {"metric": metric, "algorithm": algorithm, "report-metric": ["TER"]}
+    by_file = learn(scores=["SHARE=shares"], **shared)
+    by_command = learn(**{"score-command": [COMMAND]}, **shared)
+    assert solution(by_command).weights.tobytes() == solution(by_file).weights.tobytes()
+    assert solution(by_command).score == solution(by_file).score
+
+
+def test_reported_metrics_are_scored_once() -> None:
+    by_command = learn(**{"score-command": [COMMAND], "metric": "BLEU", "source": "source"})
+    assert signature(by_command).startswith("BLEU|")
+    assert [watched.metric.name for watched in by_command.data.watched_metrics] == ["SHARE"]
+    count = len(Path("log").read_text().splitlines())
+    assert count <= N_SENTENCES * N_HYPOTHESES
+    learn(**{"score-command": [COMMAND], "source": "source"})
+    assert len(Path("log").read_text().splitlines()) == count
+
+
+def test_held_out_lists_have_their_own_source() -> None:
+    values: dict[str, Any] = {
+        "nbest": ["lists"], "refs": "refs", "heldout-nbest": ["lists"], "heldout-refs": "refs",
+        "score-command": [COMMAND], "source": "source",
+    }  # fmt: skip
+    settings = make_learning_settings(values)
+    data = read_data(settings)
+    with pytest.raises(UsageError, match=r"source of the held-out lists.*--heldout-source"):
+        read_held_out_lists(settings, data)
+    settings = make_learning_settings({**values, "heldout-source": "other"})
+    held_out = read_held_out_lists(settings, data)
+    assert held_out is not None
+    one, other = data.problem.tuning_set.stats, held_out.problem.tuning_set.stats
+    assert one.tobytes() == other.tobytes()
+    sources = [line.split("\t")[1].split()[0] for line in Path("log").read_text().splitlines()]
+    assert set(sources) == {"source", "other"}
+
+
+def test_no_references_are_needed() -> None:
+    settings = make_learning_settings({"nbest": ["lists"], "score-command": [COMMAND]})
+    result = optimize(settings, bind_optimizer(settings))
+    assert signature(result) == "SHARE|outside:mean|version:scorer 1|nrefs:0"
+
+
+def test_error_rates() -> None:
+    rate = learn(**{"score-command": [f"{COMMAND} ratio:error"]})
+    assert signature(rate) == "SHARE|outside:ratio|rate:yes|version:scorer 1|nrefs:1"
+    assert 0 < solution(rate).score < 1
+
+
+def test_settings_are_checked() -> None:
+    for text in ("SHARE", "=x", "SHARE=", "SHARE=:error"):
+        with pytest.raises(UsageError, match=r"--score-command.*write NAME=COMMAND"):
+            learn(**{"score-command": [text]})
+    with pytest.raises(UsageError, match="No closing quotation"):
+        learn(**{"score-command": ["SHARE='x"]})
+    with pytest.raises(UsageError, match="names SHARE twice"):
+        learn(**{"score-command": [COMMAND, COMMAND]})
+    with pytest.raises(UsageError, match="both --scores and --score-command name SHARE"):
+        learn(scores=["SHARE=shares"], **{"score-command": [COMMAND]})
+    with pytest.raises(UsageError, match="scores texts, which --graphs does not have"):
+        make_learning_settings({"graphs": ["."], "refs": "refs", "score-command": [COMMAND]})
+    with pytest.raises(UsageError, match="requires"):
+        learn(**{"score-batch": 3})
+    Path("refs").write_text("a\nb\nc\n")
+    with pytest.raises(DataError, match="reads 9 source sentences, but the references have 3"):
+        learn(**{"score-command": [COMMAND], "source": "source"})
+
+
+def test_the_example_of_comet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """COMET's interface, with a model that needs no weights and prints as the real one does."""
+    (tmp_path / "comet.py").write_text(
+        "from types import SimpleNamespace\n"
+        "class Model:\n"
+        "    def predict(self, samples, batch_size, gpus):\n"
+        "        print('Predicting')\n"
+        "        assert all(set(sample) == {'src', 'mt', 'ref'} for sample in samples)\n"
+        "        return SimpleNamespace(scores=[len(sample['mt']) / 100 for sample in samples])\n"
+        "def download_model(name):\n"
+        "    print('Downloading', name)\n"
+        "    return name\n"
+        "def load_from_checkpoint(path):\n"
+        "    return Model()\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    example = Path(__file__).parents[3] / "docs" / "examples" / "comet_command.py"
+    command = f"COMET={sys.executable} {example}"
+    settings = {"nbest": ["lists"], "refs": "refs", "source": "source", "score-batch": 10}
+    data = read_data(make_learning_settings({**settings, "score-command": [command]}))
+    assert data.signature == "COMET|outside:mean|version:Unbabel/wmt22-comet-da|nrefs:1"
+    texts = [line.split(" ||| ")[1] for line in Path("lists").read_text().splitlines()]
+    expected = [[len(text) / 100, 1.0] for text in texts]
+    assert sorted(data.problem.tuning_set.stats.tolist()) == sorted(expected)

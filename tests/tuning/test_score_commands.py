@@ -1,0 +1,138 @@
+"""Runs whose metric a command computes: killed, resumed, held out, and in sums."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mosesplug.cli.main import main
+from mosesplug.metrics import metric
+from mosesplug.settings.online import HeldOutSet
+from mosesplug.settings.score_commands import ScoreCommands
+from mosesplug.store import NBestStore
+from mosesplug.tuning import tune
+
+Toy = Any
+Log = Any
+SCORER = Path(__file__).parents[1] / "decoders" / "stand_in_scorer.py"
+
+
+def command(log: Path, behavior: str = "right") -> str:
+    return f"SHARE={sys.executable} -IS {SCORER} {log} {behavior}"
+
+
+def call(words: list[str]) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+def scored(log: Path) -> list[str]:
+    return log.read_text().splitlines()
+
+
+def configuration(toy: Toy, name: str, objective: str = "SHARE", **more: Any) -> Any:
+    commands = ScoreCommands((command(toy.directory / f"{name}.log"),), batch=7)
+    plain = toy.configuration(name, **{"minimum_change": 0.0, **more})
+    outside = commands.make_metrics(plain.input, plain.working_directory / "scores")
+    return replace(plain, metric=metric(objective, "", outside), score_commands=commands)
+
+
+def arguments(toy: Toy, name: str, behavior: str) -> list[str]:
+    files = [toy.directory / file for file in ("input", "reference")]
+    run = [toy.decoder, toy.directory / "moses.ini", "--working-dir", toy.directory / name]
+    settings = "--algorithm kbmira --nbest 15 --max-iterations 2 --seed 1 --score-batch 4 --quiet"
+    own = ["--score-command", command(toy.directory / f"{name}.log", behavior)]
+    return [*map(str, ["tune", *files, *run]), *settings.split(), *own]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the stand-in finds its caller in /proc")
+def test_a_killed_run_scores_nothing_twice(toy: Toy) -> None:
+    killed = arguments(toy, "killed", "kills")
+    program = "from mosesplug.cli.main import main; main()"
+    process = subprocess.run([sys.executable, "-c", program, *killed], check=False)
+    assert process.returncode == -9
+    log = toy.directory / "killed.log"
+    before = scored(log)
+    assert len(before) == 28
+    assert call([*killed, "--continue"]) == 0
+    assert call(arguments(toy, "whole", "right")) == 0
+    after = scored(log)
+    assert after[: len(before)] == before
+    assert len(set(after)) == len(after)
+    assert sorted(after) == sorted(scored(toy.directory / "whole.log"))
+    for name in ("run2.dense", "run2.weights.txt"):
+        one, other = ((toy.directory / run / name).read_bytes() for run in ("killed", "whole"))
+        assert one == other
+
+
+def test_the_store_has_the_scores_of_all_hypotheses(toy: Toy, log: Log) -> None:
+    run = configuration(toy, "work", "SHARE:0.6+BLEU:0.4")
+    tune(run, log)
+    references = [(toy.directory / f"reference{i}").read_text().splitlines() for i in (0, 1)]
+    source = (toy.directory / "input").read_text().splitlines()
+    with NBestStore.open(run.working_directory / "nbests.lmdb") as store:
+        lists = store.tuning_set()
+        for sentence in range(lists.n_sentences):
+            known = {word for lines in references for word in lines[sentence].split()}
+            words = [text.decode().split() for text in store.hypotheses(sentence)]
+            shares = [sum(w in known for w in text) / max(1, len(text)) for text in words]
+            rows = slice(lists.offsets[sentence], lists.offsets[sentence + 1])
+            assert lists.stats[rows, :2].tolist() == [[share, 1.0] for share in shares]
+            assert lists.stats.dtype == np.float64
+    for line in scored(toy.directory / "work.log"):
+        sentence, read, _ = line.split("\t")
+        assert read == source[int(sentence)]
+
+
+def test_held_out_sentences_have_their_own_source(toy: Toy, log: Log) -> None:
+    for name in ("input", "reference0", "reference1"):
+        lines = (toy.directory / name).read_bytes().splitlines(keepends=True)
+        other = name.replace("input", "other").replace("reference", "other-reference")
+        (toy.directory / other).write_bytes(b"".join(lines[7:2:-1]))
+    texts = HeldOutSet(toy.directory / "other", toy.directory / "other-reference")
+    run = configuration(toy, "work", held_out=texts, maximum_iterations=2)
+    result = tune(run, log)
+    scores = [score for iteration in result.iterations for _, score in iteration.heldout]
+    assert len(scores) == 3
+    assert all(0 < score <= 1 for score in scores)
+    lines = (toy.directory / "input").read_text().splitlines()
+    read = {line.split("\t")[1] for line in scored(toy.directory / "work.log")}
+    assert read == set(lines)
+
+
+def test_another_version_is_another_metric(
+    toy: Toy, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = arguments(toy, "work", "right")
+    assert call(run) == 0
+    count = len(scored(toy.directory / "work.log"))
+    gc.collect()  # ends the command, which belongs to nothing any more
+    monkeypatch.setenv("SCORER_VERSION", "2")
+    capsys.readouterr()
+    assert call([*run, "--continue", "--max-iterations", "3"]) == 1
+    assert "version:scorer 1|nrefs:2, given SHARE|outside:mean|version:scorer 2" in (
+        capsys.readouterr().err
+    )
+    assert len(scored(toy.directory / "work.log")) == count
+
+
+def test_a_bad_answer_leaves_a_run_that_can_be_continued(
+    toy: Toy, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(arguments(toy, "work", "nan")) == 1
+    assert "the score command SHARE answered 'nan' to sentence 0" in capsys.readouterr().err
+    assert len(scored(toy.directory / "work.log")) == 4
+    assert call([*arguments(toy, "work", "right"), "--continue"]) == 0
+    # All of the batch with the bad answer is scored again.
+    after = scored(toy.directory / "work.log")
+    assert after[4:8] == after[:4]
+    assert len(set(after)) == len(after) - 4
