@@ -121,3 +121,15 @@ def test_as_runs_do(run: Run) -> None:
     assert len(out.splitlines()[-1].split()) == 5
     code, _, err = run(*words, "--in-turn", "--iterations", "1")
     assert (code, "--in-turn requires" in err) == (2, True)
+
+
+def test_learned_bins_exclude_decodings_in_turn(run: Run) -> None:
+    """Their bounds would differ from decoding to decoding, and so would the features."""
+    lines = [f"0 ||| {text} ||| F0= {k} ||| 0\n" for k, text in enumerate(("a b", "a", "b"))]
+    Path("list").write_text("".join(lines))
+    Path("one").write_text("a b\n")
+    words = ("list", "list", "--refs", "one", "--in-turn", "--algorithms", "kbmira", "--seeds", "1")
+    code, _, error = run(*words, "--derive", "b=bin(F0, 2)")
+    assert code == 2
+    assert "--in-turn cannot be used with bins whose bounds are learned" in error
+    assert run(*words, "--derive", "b=bin(F0, [0.5])")[0] == 0
