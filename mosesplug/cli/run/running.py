@@ -34,8 +34,11 @@ def list_runs(result: SeveralResult) -> list[Block]:
     head = {"lists": "in lists", "graphs": "in graphs", "learning": "learning"}
     where = head.get(kinds.pop() or "", first.metric) if len(kinds) == 1 else first.metric
     has_dev, has_heldout = result.dev is not None, result.heldout is not None
-    rows = [
-        ("run", "seed", "iterations", where if has_dev else "", "held out" if has_heldout else "")
+    rows: list[tuple[str, ...]] = [
+        (
+            *("run", "seed", "iterations", where if has_dev else ""),
+            *("held out" if has_heldout else "", *result.monitors),
+        )
     ]
     rows += [
         (
@@ -44,12 +47,13 @@ def list_runs(result: SeveralResult) -> list[Block]:
             str(run.iterations),
             format_score(_display(run, run.dev)),
             format_score(_display(run, run.heldout)),
+            *(format_score(_display(run, run.monitors.get(name))) for name in result.monitors),
         )
         for run in result.runs
     ]
     lines: list[Block] = [TextTable(rows)]
     spreads = [("dev" if where == first.metric else f"dev, {where}", result.dev)]
-    spreads += [("held out", result.heldout)]
+    spreads += [("held out", result.heldout), *result.monitors.items()]
     known = [(name, spread) for name, spread in spreads if spread is not None]
     if known:
         lines += ["", tabulate_spreads(known, first.signature)]

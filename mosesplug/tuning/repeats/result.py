@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from formats.text import write_atomic
@@ -41,6 +41,7 @@ class SeveralResult:
         weights: those in ``moses.ini``.
         dev: spread of the scores on the tuning set, if known.
         heldout: spread of the scores on the held-out set, if there is one.
+        monitors: spread of the scores on each monitor.
     """
 
     runs: tuple[FinishedRun, ...]
@@ -50,10 +51,12 @@ class SeveralResult:
     weights: Weights
     dev: Spread | None
     heldout: Spread | None
+    monitors: Mapping[str, Spread | None] = field(default_factory=dict)
 
     def as_json(self, algorithm: str, finished: str) -> bytes:
         """Return ``summary.json``; only ``finished`` differs between calls."""
         first, chosen = self.runs[0], self.chosen_run
+        monitors = {name: _as_json(spread) for name, spread in self.monitors.items()}
         document = {
             "program": f"mosesplug {__version__}",
             "finished": finished,
@@ -71,6 +74,7 @@ class SeveralResult:
             },
             "dev": _as_json(self.dev),
             "heldout": _as_json(self.heldout),
+            **({"monitors": monitors} if monitors else {}),
             "runs": [
                 {
                     "run": run.number,
@@ -81,6 +85,7 @@ class SeveralResult:
                     "dev": run.dev,
                     "dev_of": run.dev_of,
                     "heldout": run.heldout,
+                    **({"monitors": dict(run.monitors)} if run.monitors else {}),
                     "weights": _name_weights(run, run.weights),
                 }
                 for run in self.runs
@@ -127,6 +132,10 @@ def conclude_several(
         weights=weights,
         dev=measure_spread([run.dev for run in runs]),
         heldout=measure_spread([run.heldout for run in runs]),
+        monitors={
+            name: measure_spread([run.monitors.get(name) for run in runs])
+            for name in dict.fromkeys(name for run in runs for name in run.monitors)
+        },
     )
     document = result.as_json(configuration.optimization.algorithm, format_date())
     write_atomic(workspace.summary, document)

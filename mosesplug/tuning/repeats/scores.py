@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, median, stdev
 
@@ -30,6 +30,7 @@ class FinishedRun:
         metric, signature: the metric of the scores, and its signature.
         settings: by their names, the settings that determine the weights, without files and seed.
         is_start: whether its weights are those that it started with, up to a factor.
+        monitors: their score on each monitor, by its name.
     """
 
     number: int
@@ -46,6 +47,7 @@ class FinishedRun:
     signature: str
     settings: Mapping[str, str]
     is_start: bool = False
+    monitors: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,7 @@ def read_finished_run(directory: Path, number: int, seed: int) -> FinishedRun:
             signature=str(summary.document["signature"]),
             settings=last.settings,
             is_start=weights.has_direction(first.weights),
+            monitors=dict(summary.document["result"].get("monitors", {})),
         )
     except (DataError, KeyError) as error:
         raise DataError(

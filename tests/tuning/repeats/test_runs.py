@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 
 from formats.moses.ini import read_moses_ini
+from mosesplug.cli.run.running import list_runs
 from mosesplug.decoders.prepare import prepare_config
 from mosesplug.errors import DataError, UsageError
 from mosesplug.events import Note, PhaseStarted
 from mosesplug.settings.decoding import GraphSettings, ModelFilter
-from mosesplug.settings.online import HeldOutSet
+from mosesplug.settings.online import HeldOutSet, Monitor
 from mosesplug.tuning import Configuration, tune
 from mosesplug.tuning.conclude import has_free_scale
 from mosesplug.tuning.repeats import runs as several_runs
@@ -304,7 +305,9 @@ def test_a_run_equals_a_single_run_and_resumes_after_a_kill(
 ) -> None:
     (toy.directory / "heldout").write_bytes((toy.directory / "input").read_bytes())
     held_out = HeldOutSet(toy.directory / "heldout", toy.directory / "reference")
-    configuration = toy.configuration("several", maximum_iterations=2, held_out=held_out)
+    monitors = (Monitor("same", held_out.input, held_out.references),)
+    scored: dict[str, Any] = {"held_out": held_out, "monitors": monitors}
+    configuration = toy.configuration("several", maximum_iterations=2, **scored)
 
     class Killed(Exception):
         pass
@@ -318,11 +321,16 @@ def test_a_run_equals_a_single_run_and_resumes_after_a_kill(
     with pytest.raises(Killed):
         tune_several(configuration, 2, "best-heldout", watch)
     result = tune_several(replace(configuration, existing="continue"), 2, "best-heldout")
-    alone = toy.configuration("alone", maximum_iterations=2, held_out=held_out)
+    alone = toy.configuration("alone", maximum_iterations=2, **scored)
     tune(replace(alone, optimization=replace(alone.optimization, seed=6)))
     assert left_by_run(toy.directory / "several" / "run.2") == left_by_run(alone.working_directory)
     assert result.chosen_run is not None
     scores = [run.heldout for run in result.runs]
     assert result.chosen_run.heldout == max(s for s in scores if s is not None)
+    assert [run.monitors for run in result.runs] == [{"same": score} for score in scores]
+    assert result.monitors == {"same": result.heldout}
+    summary = json.loads((toy.directory / "several" / "summary.json").read_text())
+    assert summary["monitors"]["same"] == summary["heldout"]
+    assert list_runs(result)[0].rows[0][-2:] == ("held out", "same")  # type: ignore[union-attr]
     ini = (toy.directory / "several" / "moses.ini").read_bytes()
     assert ini == (result.chosen_run.directory / "moses.ini").read_bytes()
