@@ -62,6 +62,7 @@ class ScoreCache:
         self._end = 0
         self._keys = np.zeros((0, 2), dtype=np.uint64)
         self._values = np.zeros((0, width))
+        self._unsorted: list[tuple[NDArray[np.uint64], NDArray[np.float64]]] = []
 
     def find(self, keys: Sequence[bytes]) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
         """Look up keys.
@@ -74,6 +75,7 @@ class ScoreCache:
             StoreError: the file cannot be read.
         """
         self._refresh()
+        self._sort()
         wanted = np.frombuffer(b"".join(keys), dtype="<u8").reshape(-1, 2)
         is_known = np.zeros(len(wanted), dtype=bool)
         values = np.zeros((len(wanted), self._width))
@@ -137,7 +139,6 @@ class ScoreCache:
                     "computed again"
                 )
             place = len(self._header)
-        keys, values = [self._keys], [self._values]
         row_bytes = _KEY_BYTES + 8 * self._width
         while place + _BLOCK.size <= len(data):
             count, checksum = _BLOCK.unpack_from(data, place)
@@ -151,11 +152,17 @@ class ScoreCache:
                     "scores are computed again"
                 )
             split = count * _KEY_BYTES
-            keys.append(np.frombuffer(payload[:split], dtype="<u8").reshape(-1, 2))
-            values.append(np.frombuffer(payload[split:], dtype="<f8").reshape(-1, self._width))
+            keys = np.frombuffer(payload[:split], dtype="<u8").reshape(-1, 2)
+            values = np.frombuffer(payload[split:], dtype="<f8").reshape(-1, self._width)
+            self._unsorted.append((keys, values))
             place = end
         self._end += place
-        if len(keys) > 1:
-            joined = np.concatenate(keys)
-            order = np.lexsort((joined[:, 1], joined[:, 0]))
-            self._keys, self._values = joined[order], np.concatenate(values)[order]
+
+    def _sort(self) -> None:
+        """Sort what was read, once for all blocks: a batch adds one."""
+        if not self._unsorted:
+            return
+        keys = np.concatenate([self._keys, *(keys for keys, _ in self._unsorted)])
+        values = np.concatenate([self._values, *(values for _, values in self._unsorted)])
+        order = np.lexsort((keys[:, 1], keys[:, 0]))
+        self._keys, self._values, self._unsorted = keys[order], values[order], []
