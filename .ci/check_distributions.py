@@ -53,7 +53,7 @@ def _check_wheel(files: dict[str, bytes]) -> None:
     expected = {
         str(path.relative_to(ROOT))
         for package in PACKAGES
-        for pattern in ("*.py", "py.typed")
+        for pattern in ("*.py", "*.js", "*.css", "py.typed")
         for path in (ROOT / package).rglob(pattern)
     }
     found = {name for name in files if ".dist-info/" not in name}

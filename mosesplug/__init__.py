@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mosesplug.api.reranking import rerank
     from mosesplug.api.run import Run, open_run, report
     from mosesplug.api.run_comparisons import Explanation, WeightEffect
+    from mosesplug.api.run_page import RunPage
     from mosesplug.api.scoring import compare, score
     from mosesplug.api.search_errors import search_errors
     from mosesplug.api.tables.table import Table
@@ -62,6 +63,7 @@ __all__ = [
     "Plugin",
     "Request",
     "Run",
+    "RunPage",
     "StatisticsMetric",
     "StoreError",
     "Table",
@@ -108,6 +110,7 @@ _MODULES = {
     "mosesplug.api.reranking": "rerank",
     "mosesplug.api.run": "Run open_run report",
     "mosesplug.api.run_comparisons": "Explanation WeightEffect",
+    "mosesplug.api.run_page": "RunPage",
     "mosesplug.api.scoring": "compare score",
     "mosesplug.api.search_errors": "search_errors",
     "mosesplug.api.lists.statistics": "StatisticsMetric",

@@ -9,6 +9,7 @@ from functools import partial
 from html import escape
 from os import PathLike, fspath
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,18 +24,21 @@ from mosesplug.api.numbers import check_integer
 from mosesplug.api.progress import Progress, open_progress
 from mosesplug.api.reranking import load_weights
 from mosesplug.api.run_comparisons import Explanation, WeightEffect
+from mosesplug.api.run_page import RunPage
 from mosesplug.api.tables.hypotheses import tabulate_hypotheses
 from mosesplug.api.tables.records import tabulate_records
 from mosesplug.api.tables.table import Table
 from mosesplug.api.weights import WeightTable
 from mosesplug.cores import usable_cores
-from mosesplug.errors import StoreError, StoreInUse, count_noun
+from mosesplug.errors import StoreError, StoreInUse, UsageError, count_noun
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.features import FeatureSpace
 from mosesplug.results.report.data import HeldOutScore, IterationFacts
+from mosesplug.results.report.explorer.page import make_script
+from mosesplug.results.report.explorer.run_data import gather_explorer
 from mosesplug.results.report.figures import check_figure, render_png, require_matplotlib
 from mosesplug.results.report.gather import STEPS, gather_report_steps
-from mosesplug.results.report.page import render_page
+from mosesplug.results.report.page import render_pages
 from mosesplug.results.views.first_bests import compare_first_bests
 from mosesplug.results.views.hypotheses import read_hypotheses
 from mosesplug.results.views.importing import open_as_store
@@ -53,6 +57,9 @@ from mosesplug.tuning_set import SparseRows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+_STEPS = (*STEPS, "lists to explore")
+"""Parts of a report, in order."""
 
 _ITERATIONS = (
     "iteration=number date sentences hypotheses new_hypotheses graphs stored_bytes change score "
@@ -415,6 +422,19 @@ class Run:
         """Write the run as one HTML page, with the keywords of ``mosesplug.report``."""
         return report(self, output, progress=progress, **keywords)
 
+    def explore(self, output: StrPath | None = None, **keywords: Any) -> RunPage:
+        """Return the run as a page to explore, which a notebook shows.
+
+        Args:
+            output: the file; None writes ``report.html`` in a new temporary directory.
+            keywords: those of ``mosesplug.report``.
+
+        Raises:
+            UsageError, StoreError, DataError, FormatError: as for ``mosesplug.report``.
+        """
+        path = Path(mkdtemp()) / "report.html" if output is None else output
+        return RunPage(report(self, path, **keywords))
+
     def _open(self, *, with_lists: bool = False) -> AbstractContextManager[StoredRun]:
         return open_stored_run(self.path, with_lists=with_lists, opened=self.store)
 
@@ -458,7 +478,7 @@ def _read_text(
 
 @LEARNING.in_messages()
 def report(
-    run: Run | StrPath,
+    run: Run | StrPath | Sequence[Run | StrPath],
     output: StrPath | None = None,
     *,
     figure: str | None = None,
@@ -470,23 +490,33 @@ def report(
     dpi: int = 300,
     title: str | None = None,
     report_metrics: Sequence[str] = (),
+    max_size: float = 15.0,
+    all_hypotheses: bool = False,
     progress: Progress = None,
 ) -> Path:
-    """Write one HTML page about a run: scores, weights, features, lists and sentences.
+    """Write one HTML page about a run, or several, to read and to explore.
+
+    In a browser, a reader moves weights, and the scores and translations of the stored lists
+    follow. Printed, or without scripts, the page is a report: scores, weights, features, lists and
+    sentences.
 
     Args:
-        run: the run, its working directory, or its store. It is only read, and may be in progress.
+        run: the run, its working directory, or its store; or several of them, on one tuning set.
+            They are only read, and may be in progress.
         output: the file; None writes ``report.html``, or the figure's name with ``.png``.
         figure: write this figure as PNG instead of the page; see ``Run.plot`` for the names.
         references: file of the references, or their prefix; None leaves them out.
         source: file of the source sentences; None leaves them out.
         ids: whether lines of these files begin with sentence ids, as for ``optimize``.
-        sentences: number of the worst and of the best sentences to show.
+        sentences: number of the worst and of the best sentences in the printed report.
         sentence: the sentence whose search graph is drawn; None selects a small one.
         dpi: dots per inch of a PNG.
         title: title of the page; None names the working directory.
         report_metrics: names of metrics that the run did not optimize. The page has their scores
             of each iteration, which need ``references``, and plots of the trade-offs.
+        max_size: largest size of the lists in the page, in MB. If not all hypotheses fit, it holds
+            those that win near the weights that the run visited, then those with the best ranks.
+        all_hypotheses: hold all hypotheses, whatever their size.
         progress: None, True for a bar, or a function that is called with the parts done,
             the number of parts, and a description.
 
@@ -494,8 +524,9 @@ def report(
         The path of the file.
 
     Raises:
-        UsageError: there is no such figure, the run has no data for it, or matplotlib is missing
-            (``mosesplug[report]``).
+        UsageError: there is no such figure, the run has no data for it, a figure is asked of
+            several runs, ``max_size`` has no room for the hypotheses that scores need, or
+            matplotlib is missing (``mosesplug[report]``).
         StoreError: there is no store, or it cannot be read.
         DataError: the run has no finished iteration yet, or the source or the references are not
             those of the run.
@@ -506,26 +537,59 @@ def report(
         >>> mosesplug.report("mert-work", "page.html", sentences=1).name
         'page.html'
     """
+    runs = [run] if isinstance(run, Run | str | PathLike) else list(run)
+    if not runs:
+        raise UsageError("a report needs at least one run")
     if figure is not None:
         check_figure(figure)
+        if len(runs) > 1:
+            raise UsageError(f"{{--png}} {figure} draws one run, but there are {len(runs)}")
     require_matplotlib()
     source_path = None if source is None else Path(source)
     reference_path = None if references is None else Path(references)
-    where, store = (run.path, run.store) if isinstance(run, Run) else (run, None)
-    with (
-        open_as_store(Path(where), reference_path, source_path) as place,
-        open_stored_run(place, opened=store) as stored,
-        open_progress(progress) as show_progress,
-    ):
-        text = ParallelText.read(source_path, reference_path, stored.store, ids)
-        steps = gather_report_steps(stored, text, sentences, sentence, report_metrics)
-        for done, data in enumerate(steps, start=1):  # noqa: B007 - the last one is complete
-            show_progress(done, len(STEPS), "parts of the report")
+    places = [one.path if isinstance(one, Run) else Path(one) for one in runs]
+    names = _name_runs(places)
+    most = None if all_hypotheses else max_size * 1_000_000 / len(runs)
+    reports, explorers = [], []
+    with open_progress(progress) as show_progress:
+        for number, (one, where) in enumerate(zip(runs, places, strict=True)):
+            store = one.store if isinstance(one, Run) else None
+            parts = range(number * len(_STEPS), len(runs) * len(_STEPS))
+            with (
+                open_as_store(where, reference_path, source_path) as place,
+                open_stored_run(place, opened=store) as stored,
+            ):
+                text = ParallelText.read(source_path, reference_path, stored.store, ids)
+                steps = gather_report_steps(stored, text, sentences, sentence, report_metrics)
+                for done, data in enumerate(steps, start=parts.start + 1):  # noqa: B007 - the last one
+                    show_progress(done, parts.stop, "parts of the report")
+                reports.append(data)
+                if figure is None:
+                    explorers.append(gather_explorer(stored, text, data, names[number], most))
+                    show_progress(parts.start + len(_STEPS), parts.stop, "parts of the report")
     if figure is not None:
-        path, content = Path(output or f"{figure}.png"), render_png(figure, data, dpi)
+        path, content = Path(output or f"{figure}.png"), render_png(figure, reports[0], dpi)
     else:
         path = Path(output or "report.html")
-        page = render_page(data, title or f"Tuning in {where}")
+        titles = [f"Tuning in {where}" for where in places]
+        whole = title or (titles[0] if len(runs) == 1 else f"Tuning in {', '.join(names)}")
+        titles = [whole] if len(runs) == 1 else titles
+        page = render_pages(reports, titles, whole, make_script(explorers))
         content = mark_invalid_utf8(page).encode()
     write_atomic(path, content)
     return path
+
+
+def _name_runs(places: Sequence[Path]) -> list[str]:
+    """Return a name of each run: that of its directory, or its path."""
+    workspaces = [Workspace(place.parent, 0) for place in places]
+    directories = [
+        place.parent if workspace.store == place else place
+        for place, workspace in zip(places, workspaces, strict=True)
+    ]
+    names = [directory.resolve().name or str(directory) for directory in directories]
+    if len(set(names)) < len(names):
+        names = [str(place) for place in places]
+    if len(set(names)) < len(names):
+        names = [f"{name} ({number})" for number, name in enumerate(names, start=1)]
+    return [mark_invalid_utf8(name) for name in names]

@@ -253,7 +253,7 @@ COMMANDS: Table = {
     ),
     "report": Command(
         ".inspect.report:report",
-        "Write a run's report as one HTML page.",
+        "Write runs as one HTML page, to read and to explore.",
         ".inspect.store_options:ReportCommand",
     ),
     "forest": CommandGroup(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 import shutil
 from pathlib import Path
 
@@ -54,9 +56,31 @@ def test_page_equals_that_of_the_command(work: Path) -> None:
     path = mosesplug.report("work", references="dev.en", progress=lambda *call: calls.append(call))
     assert path == Path("report.html")
     assert path.read_bytes() == Path("cli.html").read_bytes()
-    assert calls[-1][:2] == (7, 7)
+    assert calls[-1][:2] == (8, 8)
     mosesplug.open_run("work").report("run.html", references="dev.en", title="Tuning in work")
     assert Path("run.html").read_bytes() == Path("cli.html").read_bytes()
+
+
+def test_several_runs_on_one_page(work: Path) -> None:
+    other = make_run(work.parent / "other")
+    page = mosesplug.report([work, mosesplug.open_run(other)], "both.html").read_text()
+    assert "<title>Tuning in work, other</title>" in page
+    assert page.count("<h2") == len(set(re.findall('<h2 id="(.*?)"', page)))
+    with pytest.raises(mosesplug.UsageError, match="draws one run"):
+        mosesplug.report([work, other], figure="scores")
+    with pytest.raises(mosesplug.UsageError, match="at least one run"):
+        mosesplug.report([])
+
+
+def test_page_in_a_notebook(work: Path) -> None:
+    page = mosesplug.open_run("work").explore(references="dev.en", output="explored.html")
+    assert page.path == Path("explored.html")
+    assert page.path.read_bytes().startswith(b"<!DOCTYPE html>")
+    frame = page._repr_html_()
+    assert frame.startswith("<iframe srcdoc=")
+    source = html.unescape(frame.split('srcdoc="')[1].split('"')[0])
+    assert source == page.path.read_text()
+    assert mosesplug.open_run("work").explore().path.name == "report.html"
 
 
 def test_figure_equals_that_of_the_command(work: Path) -> None:

@@ -1,4 +1,4 @@
-"""``mosesplug report``: a run as one HTML page, or one figure as a picture."""
+"""``mosesplug report``: runs as one HTML page, or one figure as a picture."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from mosesplug.cli.shared.stdout_files import goes_to_stdout
 
 
 def report(options: ReportCommand) -> None:
-    """Write an HTML report of a run."""
+    """Write runs as one HTML page."""
     with progress_bar(options.quiet) as progress:
         path = write_report(
-            options.store,
+            options.stores,
             options.output,
             figure=options.png,
             references=options.refs,
@@ -23,6 +23,8 @@ def report(options: ReportCommand) -> None:
             dpi=options.dpi,
             title=options.title,
             report_metrics=options.report_metric or (),
+            max_size=options.max_size,
+            all_hypotheses=options.all_hypotheses,
             progress=progress,
         )
     if not (options.quiet or goes_to_stdout(options.output)):

@@ -338,15 +338,26 @@ class LineCommand:
 
 @dataclass(frozen=True)
 class ReportCommand:
-    """Write an HTML report of a run.
+    """Write runs as one HTML page, to read and to explore.
+
+    The page needs no network. In a browser, weights can be moved: scores and translations of the
+    stored lists follow. Several runs are compared. Printed, it is a report.
 
     Figures: scores, weights, features, surfaces, growth, coverage, times, lattice, envelope. They
     need matplotlib: install mosesplug[report]. The store is only read; a run may be in progress.
 
-    Example: mosesplug report tuning --source dev.de --refs dev.en -o report.html
+    Examples: mosesplug report tuning --source dev.de --refs dev.en -o report.html; mosesplug report
+    mira mert --refs dev.en
     """
 
-    store: Store
+    stores: Annotated[
+        list[Path],
+        Opt(
+            "Working directories, or the stores in them.",
+            is_positional=True,
+            metavar="STORE...",
+        ),
+    ]
     output: Annotated[
         Path | None, Opt("The page [report.html].", short="o", metavar="FILE", is_output=True)
     ] = None
@@ -370,4 +381,10 @@ class ReportCommand:
         ),
     ] = None
     title: Annotated[str | None, Opt("Title of the page [the store's path].")] = None
+    max_size: Annotated[
+        float, Opt("Largest size of the lists in the page.", metavar="MB", minimum=0.001)
+    ] = 15.0
+    all_hypotheses: Annotated[
+        bool, Opt("Hold all hypotheses, whatever their size.", excludes=("max-size",))
+    ] = False
     quiet: Quiet = False

@@ -20,7 +20,7 @@ from mosesplug.kernels import lean_kernel
 from mosesplug.optimizers.line_search.hull import KNOWN, find_hull
 from mosesplug.optimizers.line_search.marking import N_CHORDS, THRESHOLD
 
-__all__ = ["HullMemory", "envelopes"]
+__all__ = ["HullMemory", "envelopes", "mark_envelopes"]
 
 
 @dataclass(frozen=True)
@@ -158,3 +158,59 @@ def envelopes(
                     changes[line, at, k] = stats[after, k] - stats[before, k]
                 before = after
                 at += 1
+
+
+@lean_kernel
+def mark_envelopes(
+    offsets: Offsets,
+    slopes: NDArray[Any],
+    n_directions: int,
+    intercepts: Scores,
+    known: NDArray[np.int32],
+    marked: NDArray[np.bool_],
+    points: NDArray[np.float64],
+    hull: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    chords: NDArray[np.float32],
+    rounded: NDArray[np.float32],
+    marks: NDArray[np.uint8],
+    words: NDArray[np.uint64],
+) -> None:
+    """Mark the hypotheses that are a 1-best somewhere along one of the directions.
+
+    Args:
+        offsets: no sentence is empty.
+        slopes: as for ``envelopes``, of ``n_directions`` directions.
+        n_directions: their number.
+        intercepts: model scores where the lines start.
+        known: as for ``envelopes``.
+        marked: in and output, bool ``[n_hyps]``; marks that are set stay.
+        points: working memory, as the rest (see ``HullMemory``).
+        hull: see ``HullMemory``.
+        rows: see ``HullMemory``.
+        chords: see ``HullMemory``.
+        rounded: see ``HullMemory``.
+        marks: see ``HullMemory``.
+        words: see ``HullMemory``.
+    """
+    for sentence in range(len(offsets) - 1):
+        start, end = offsets[sentence], offsets[sentence + 1]
+        heights = intercepts[start:end]
+        for row in range(end - start):
+            rounded[row] = heights[row]
+        for direction in range(n_directions):
+            place = start * n_directions + direction * (end - start)
+            size = find_hull(
+                slopes[place : place + end - start],
+                heights,
+                rounded,
+                known[sentence, direction],
+                points,
+                hull,
+                rows,
+                chords,
+                marks,
+                words,
+            )
+            for i in range(size):
+                marked[start + hull[i]] = True

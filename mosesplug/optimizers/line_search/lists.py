@@ -22,7 +22,7 @@ from mosesplug.candidates import Surface
 from mosesplug.kernels import finite_kernel, lean_kernel, read_only
 from mosesplug.large_arrays import allocate
 from mosesplug.metrics.protocol import Metric
-from mosesplug.optimizers.line_search.envelope import HullMemory, envelopes
+from mosesplug.optimizers.line_search.envelope import HullMemory, envelopes, mark_envelopes
 from mosesplug.optimizers.line_search.hull import KNOWN
 from mosesplug.optimizers.lists.arrangement import (
     arrange,
@@ -137,6 +137,22 @@ class LineSpace:
         """Yield the score along all lines."""
         for changes in self.changes(lines, np.arange(lines.n_directions), point):
             yield score_line([changes], self.metric)
+
+    def mark_winners(
+        self, lines: Lines, point: NDArray[np.float64], marked: NDArray[np.bool_]
+    ) -> None:
+        """Mark the hypotheses that are a 1-best somewhere along one of the lines.
+
+        Args:
+            lines: the directions; ``axes`` for those of the active features.
+            point: model scores where the lines start.
+            marked: in and output, bool ``[n_hyps]``; marks that are set stay.
+        """
+        known = lines.known_rows(len(self.offsets) - 1)
+        memory = HullMemory.of(self.offsets)
+        mark_envelopes(
+            self.offsets, lines.slopes, lines.n_directions, point, known, marked, *memory.arrays
+        )
 
     def axis_changes(
         self, axes: NDArray[np.int64], point: NDArray[np.float64]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from html import escape
 from typing import Literal
 
@@ -66,21 +67,53 @@ _FEWEST = 4
 """Number of sections from which a page has a list of its contents."""
 
 
-def render_document(title: str, sections: Iterable[str], style: str = "") -> str:
+@dataclass(frozen=True)
+class Script:
+    """The part of a page that its scripts show, in place of its sections.
+
+    Attributes:
+        code: JavaScript, a module.
+        policy: the content security policy, which allows this code only.
+        style: CSS.
+        data: JSON, without ``<``.
+    """
+
+    code: str
+    policy: str
+    style: str
+    data: str
+
+
+def render_document(
+    title: str, sections: Iterable[str], style: str = "", script: Script | None = None
+) -> str:
     """Return a whole page, with a list of its contents if it has many sections.
 
     Args:
+        title: the title of the window.
         sections: the HTML of the page, in order; the first is its head.
         style: CSS beside that of all pages.
+        script: what shows the page instead, where scripts run; sections are then for paper.
     """
     head, *others = sections
     body = "\n".join(others)
+    body = f"{_list_contents(body)}{body}"
+    policy = ""
+    if script is not None:
+        style += script.style
+        policy = f'<meta http-equiv="Content-Security-Policy" content="{escape(script.policy)}">\n'
+        body = (
+            f'<div id="explorer"></div>\n<div id="report">\n{body}\n</div>\n'
+            f'<script type="application/json" id="explorer-data">{script.data}</script>\n'
+            f'<script type="module">{script.code}</script>'
+        )
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f"{policy}"
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<link rel="icon" href="data:,">\n'
         f"<title>{escape(title)}</title>\n<style>{_STYLE}{style}</style>\n</head>\n<body>\n"
-        f"{head}\n{_list_contents(body)}{body}\n</body>\n</html>\n"
+        f"{head}\n{body}\n</body>\n</html>\n"
     )
 
 

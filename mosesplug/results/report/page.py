@@ -5,6 +5,7 @@ The page is for screens of any width and for paper.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
@@ -22,7 +23,12 @@ from mosesplug.results.report.data import (
     WatchedScores,
     tabulate_iterations,
 )
-from mosesplug.results.report.document import render_document, render_section, render_terms
+from mosesplug.results.report.document import (
+    Script,
+    render_document,
+    render_section,
+    render_terms,
+)
 from mosesplug.results.report.figures import (
     label_score,
     label_sentence_score,
@@ -90,12 +96,56 @@ _LISTS = (
 _FigureSections = Sequence[tuple[str, str, str]]
 
 
-def render_page(data: ReportData, title: str) -> str:
+def render_page(data: ReportData, title: str, script: Script | None = None) -> str:
     """Return the report of a run as an HTML page.
+
+    Args:
+        data: the data of the report.
+        title: its title.
+        script: what shows the run instead, where scripts run.
 
     Raises:
         UsageError: matplotlib is missing.
     """
+    return render_pages([data], [title], title, script)
+
+
+def render_pages(
+    reports: Sequence[ReportData], names: Sequence[str], title: str, script: Script | None
+) -> str:
+    """Return the reports of several runs as one HTML page.
+
+    Args:
+        reports: the data of each report.
+        names: the title of each report.
+        title: the title of the page.
+        script: as for ``render_page``.
+
+    Raises:
+        UsageError: matplotlib is missing.
+    """
+    parts = [_render_sections(data, name) for data, name in zip(reports, names, strict=True)]
+    sections = parts[0] + [
+        _rename_ids(section, place)
+        for place, part in enumerate(parts[1:], start=2)
+        for section in part
+    ]
+    if len(parts) > 1:
+        sections.insert(0, f"<h1>{escape(title)}</h1>")
+    style = SCATTER_STYLE if any(data.watched_scores for data in reports) else ""
+    return render_document(title, sections, style, script)
+
+
+_TAG = re.compile("<[^<>]+>")
+_ID = re.compile(r'(\bid="|href="#|url\(#)([^")]*)')
+
+
+def _rename_ids(section: str, place: int) -> str:
+    """Add the number of a report to its ids, so that each is unique on the page."""
+    return _TAG.sub(lambda tag: _ID.sub(rf"\g<1>\g<2>-{place}", tag[0]), section)
+
+
+def _render_sections(data: ReportData, title: str) -> list[str]:
     sections = [_render_head(data, title), _render_iterations(data)]
     if data.watched_scores:
         sections.append(_render_watched(data))
@@ -118,7 +168,7 @@ def render_page(data: ReportData, title: str) -> str:
         sections.append(_render_sentences("Worst sentences", data, data.worst))
         sections.append(_render_sentences("Best sentences", data, data.best))
     sections.append(_render_configuration(data))
-    return render_document(title, sections, SCATTER_STYLE if data.watched_scores else "")
+    return sections
 
 
 def _render_head(data: ReportData, title: str) -> str:

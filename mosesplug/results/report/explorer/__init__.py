@@ -1,0 +1,1 @@
+"""What a browser computes of a report: lists, weights and scores."""

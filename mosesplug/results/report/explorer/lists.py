@@ -1,0 +1,210 @@
+"""The lists of a run as arrays of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.cores import usable_cores
+from mosesplug.errors import UsageError
+from mosesplug.results.report.explorer.packing import PackedArray, pack_arrays
+from mosesplug.results.report.explorer.selection import find_needed, rank_hypotheses
+from mosesplug.results.views.run import StoredRun
+from mosesplug.tuning_set import TuningSet
+
+_SAMPLE = 20_000
+"""Hypotheses that are compressed to estimate the size of all."""
+
+_MARGIN = 0.96
+"""Share of the size that an estimate may take."""
+
+_MEGABYTE = 1_000_000
+
+_MOST_RANK = np.iinfo(np.uint16).max
+
+
+@dataclass(frozen=True)
+class RunLists:
+    """The merged lists of a run, with what identifies a hypothesis for people.
+
+    Attributes:
+        merged: the merged lists.
+        texts: of each sentence, the texts of its hypotheses, byte for byte.
+        ranks: uint16 ``[n_iterations, n_hyps]``, the rank in each iteration's list from 1; 0 if the
+            list does not have the hypothesis.
+    """
+
+    merged: TuningSet
+    texts: Sequence[Sequence[bytes]]
+    ranks: NDArray[np.uint16]
+
+    @classmethod
+    def read(cls, run: StoredRun) -> RunLists:
+        """Read all lists of a run.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        merged = run.store.tuning_set()
+        texts = [run.store.hypotheses(sentence) for sentence in range(run.n_sentences)]
+        return cls(merged, texts, _read_ranks(run, merged))
+
+
+@dataclass(frozen=True)
+class PackedLists:
+    """The hypotheses that a page holds.
+
+    Attributes:
+        rows: int64, ascending: their rows in the merged lists.
+        arrays: as ``scripts/data.js`` reads them.
+        sparse_columns: int64, the sparse features that have a weight somewhere.
+    """
+
+    rows: NDArray[np.int64]
+    arrays: Mapping[str, PackedArray]
+    sparse_columns: NDArray[np.int64]
+
+    @property
+    def size(self) -> int:
+        """Number of bytes in the page."""
+        return sum(len(array.text) for array in self.arrays.values())
+
+
+def pack_lists(
+    run: StoredRun,
+    lists: RunLists,
+    vectors: Sequence[NDArray[np.float64]],
+    most: float | None,
+) -> PackedLists:
+    """Return as many hypotheses as fit; see ``selection`` for their order.
+
+    Args:
+        run: the run.
+        lists: its lists.
+        vectors: float64 ``[n_features]`` each, the weights that the run visited, the result last.
+        most: number of bytes that they may take; None: any.
+
+    Raises:
+        UsageError: there is no room for the hypotheses that scores need.
+    """
+    merged = lists.merged
+    weighted = np.any([vector[merged.space.n_dense :] for vector in vectors], axis=0)
+    columns = np.flatnonzero(weighted)
+    everything = np.arange(merged.n_hyps)
+    if most is None:
+        return _pack(lists, everything, columns)
+    count = _estimate_count(lists, columns, most)
+    if count >= merged.n_hyps and (packed := _pack(lists, everything, columns)).size <= most:
+        return packed
+    needed = find_needed(merged, run.metric, vectors)
+    best_ranks = np.where(lists.ranks == 0, _MOST_RANK, lists.ranks).min(axis=0).astype(np.int64)
+    order = rank_hypotheses(merged, run.metric, vectors, needed, best_ranks)
+    count, fewest = min(count, merged.n_hyps), int(needed.sum())
+    while True:
+        packed = _pack(lists, np.sort(order[: max(count, fewest)]), columns)
+        if packed.size <= most:
+            return packed
+        if count <= fewest:
+            raise UsageError(
+                f"the page needs {packed.size / _MEGABYTE:.1f} MB for the hypotheses that win at "
+                f"the weights of {run.path}: raise {{--max-size}}"
+            )
+        count = int(count * _MARGIN * most / packed.size)
+
+
+def _estimate_count(lists: RunLists, columns: NDArray[np.int64], most: float) -> int:
+    """Return the number of hypotheses that take about ``most`` bytes."""
+    n_hyps = lists.merged.n_hyps
+    if n_hyps <= _SAMPLE:
+        return n_hyps
+    # Whole sentences: texts of the same sentence compress each other.
+    offsets, step = lists.merged.offsets, -(-n_hyps // _SAMPLE)
+    rows = np.concatenate(
+        [
+            np.arange(offsets[sentence], offsets[sentence + 1])
+            for sentence in range(0, lists.merged.n_sentences, step)
+        ]
+    )
+    if not len(rows):
+        return n_hyps
+    size = _pack(lists, rows, columns).size / len(rows)
+    return int(_MARGIN * most / size)
+
+
+def _pack(lists: RunLists, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> PackedLists:
+    merged = lists.merged
+    offsets = np.searchsorted(rows, merged.offsets)
+    stats = merged.stats[rows].T
+    arrays: dict[str, NDArray[Any]] = {
+        "offsets": offsets.astype(np.uint32),
+        "features": merged.dense[rows].T,
+        "stats": stats.astype(np.int32 if stats.dtype.kind == "i" else np.float64),
+        "lengths": merged.lengths[rows].astype(np.int32),
+        "ranks": lists.ranks[:, rows],
+        **_join_texts(lists, rows, offsets),
+    }
+    if len(columns) and merged.sparse is not None:
+        arrays |= _take_sparse(merged, rows, columns)
+    return PackedLists(rows, pack_arrays(arrays, usable_cores()), columns)
+
+
+def _join_texts(
+    lists: RunLists, rows: NDArray[np.int64], offsets: NDArray[np.int64]
+) -> dict[str, NDArray[Any]]:
+    """Return the texts of each sentence, one a line, and where sentences begin."""
+    blocks = []
+    for sentence, texts in enumerate(lists.texts):
+        own = rows[offsets[sentence] : offsets[sentence + 1]] - lists.merged.offsets[sentence]
+        blocks.append(join_lines([texts[row] for row in own.tolist()]))
+    return {
+        "texts": np.frombuffer(b"".join(blocks), dtype=np.uint8),
+        "textOffsets": np.cumsum([0, *map(len, blocks)]).astype(np.uint32),
+    }
+
+
+def join_lines(texts: Sequence[bytes]) -> bytes:
+    """Return texts, one a line; those of data have no line feeds, but plug-ins may."""
+    return b"\n".join(text.strip().replace(b"\n", b" ") for text in texts)
+
+
+def _take_sparse(
+    merged: TuningSet, rows: NDArray[np.int64], columns: NDArray[np.int64]
+) -> dict[str, NDArray[Any]]:
+    """Return the values of some sparse features; others never change a score."""
+    assert merged.sparse is not None
+    sparse = merged.sparse.take(rows)
+    places = np.full(merged.space.n_sparse, -1, dtype=np.int64)
+    places[columns] = np.arange(len(columns))
+    kept = places[sparse.indices] >= 0
+    owners = np.repeat(np.arange(len(rows)), np.diff(sparse.indptr))[kept]
+    counts = np.bincount(owners, minlength=len(rows))
+    return {
+        "sparseOffsets": np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32),
+        "sparseColumns": places[sparse.indices[kept]].astype(np.uint32),
+        "sparseValues": sparse.data[kept],
+    }
+
+
+def _read_ranks(run: StoredRun, merged: TuningSet) -> NDArray[np.uint16]:
+    """Return the rank of each merged hypothesis in each iteration's list."""
+    ranks = np.zeros((len(run.records), merged.n_hyps), dtype=np.uint16)
+    # Where the new hypotheses of each iteration begin among the merged ones of a sentence.
+    firsts = np.zeros(len(run.records) + 2, dtype=np.int64)
+    with run.store.snapshot() as snapshot:
+        for sentence in range(run.n_sentences):
+            end = int(merged.offsets[sentence])
+            for place, iteration in enumerate(run.records):
+                firsts[iteration.iteration] = end
+                record = snapshot.record(iteration.iteration, sentence)
+                if record is None:
+                    continue
+                end += record.n_new
+                homes = firsts[record.home_iterations] + record.home_rows
+                positions = np.minimum(np.arange(1, record.n_list + 1), _MOST_RANK)
+                # A list may repeat a hypothesis: its first position is its rank.
+                ranks[place, homes[::-1]] = positions[::-1]
+    return ranks

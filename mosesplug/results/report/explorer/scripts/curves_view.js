@@ -1,0 +1,96 @@
+// Curves over the iterations of all runs of the page.
+
+import { makeChart } from "./chart.js";
+import { element, replaceChildren } from "./elements.js";
+
+/**
+ * @typedef {import("./session.js").Session} Session
+ * @typedef {import("./chart.js").Series} Series
+ * @typedef {import("./data.js").RunDocument} RunDocument
+ * @typedef {import("./data.js").Iteration} Iteration
+ */
+
+const MOST_SHOWN = 8;
+
+/**
+ * Return the view of the curves.
+ * @param {Session} session
+ * @returns {{node: HTMLElement, update: () => void}}
+ */
+export function makeCurvesView(session) {
+  const node = element("section", { class: "curves" });
+  let isDrawn = false;
+  return {
+    node,
+    update: () => {
+      if (isDrawn) return;
+      isDrawn = true;
+      const { runs } = session.page;
+      replaceChildren(
+        node,
+        element("p", { class: "note" },
+          "Drag over a chart to zoom in. Gains are those of the decoder's translations over the first iteration, with 95 % intervals of the paired bootstrap."),
+        element("div", { class: "charts" },
+          makeChart({ title: `Scores: ${metrics(runs)}`, xLabel: "iteration", digits: 4, series: listScores(runs) }),
+          makeChart({ title: `Gains: ${metrics(runs)}`, xLabel: "iteration", digits: 4, series: collect(runs, "", gainOf) }),
+          makeChart({ title: "Weights over their L1 norm", xLabel: "iteration", digits: 4, series: listWeights(runs) }),
+          makeChart({ title: "Hypotheses", xLabel: "iteration", digits: 0, fromZero: true,
+            series: [...collect(runs, "in the lists", (i) => i.hypotheses), ...collect(runs, "new", (i) => i.new)] }),
+          makeChart({ title: "Seconds", xLabel: "iteration", digits: 1, fromZero: true,
+            series: [...collect(runs, "decoding", (i) => i.decoding), ...collect(runs, "optimizing", (i) => i.optimizing)] })),
+      );
+    },
+  };
+}
+
+/** @param {RunDocument[]} runs */
+function metrics(runs) {
+  const names = [...new Set(runs.map((run) => run.metric + (run.isRate ? " (less is better)" : "")))];
+  return names.join(", ");
+}
+
+/** @param {RunDocument[]} runs @returns {Series[]} */
+function listScores(runs) {
+  return [
+    ...collect(runs, "decoded", (one) => one.score),
+    ...collect(runs, "in the lists", (one) => one.optimum),
+    ...collect(runs, "oracle", (one) => one.oracle),
+    ...collect(runs, "held out", (one) => one.heldOut),
+  ];
+}
+
+/** @param {Iteration} iteration */
+function gainOf(iteration) {
+  const gain = iteration.gain;
+  return gain === null ? null : { y: gain[0], low: gain[1], high: gain[2] };
+}
+
+/** @param {RunDocument[]} runs @returns {Series[]} */
+function listWeights(runs) {
+  const series = runs.flatMap((run) => run.features.map((name, k) => ({
+    name: runs.length > 1 ? `${run.name}: ${name}` : name,
+    points: run.iterations.filter((one) => k < one.weights.length)
+      .map((one) => ({ x: one.number, y: one.weights[k] })),
+    size: Math.max(0, ...run.iterations.map((one) => Math.abs(one.weights[k] ?? 0))),
+  })));
+  const sizes = series.map((one) => one.size).sort((a, b) => b - a);
+  const least = sizes[Math.min(MOST_SHOWN, sizes.length) - 1] ?? 0;
+  return series.map(({ name, points, size }) => ({ name, points, shown: size >= least }));
+}
+
+/**
+ * @param {RunDocument[]} runs
+ * @param {string} name
+ * @param {(iteration: Iteration) => number | null | {y: number, low: number, high: number}} value
+ * @returns {Series[]}
+ */
+function collect(runs, name, value) {
+  return runs.map((run) => ({
+    name: runs.length > 1 ? [run.name, name].filter(Boolean).join(": ") : name || run.metric,
+    points: run.iterations.flatMap((iteration) => {
+      const own = value(iteration);
+      if (own === null) return [];
+      return [{ x: iteration.number, ...(typeof own === "number" ? { y: own } : own) }];
+    }),
+  }));
+}

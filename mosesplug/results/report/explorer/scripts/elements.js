@@ -1,0 +1,127 @@
+// Elements of the page. Texts of data are only ever text nodes.
+
+/**
+ * @typedef {string | number | Node | null | undefined | false} Child
+ * @typedef {Record<string, any>} Attributes names of attributes; `onclick` and the like are
+ *   listeners, false and undefined leave an attribute out
+ */
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/**
+ * Return an HTML element.
+ * @param {string} tag
+ * @param {Attributes} [attributes]
+ * @param {...(Child | Child[])} children
+ * @returns {HTMLElement}
+ */
+export function element(tag, attributes = {}, ...children) {
+  return fill(document.createElement(tag), attributes, children);
+}
+
+/**
+ * Return an SVG element.
+ * @param {string} tag
+ * @param {Attributes} [attributes]
+ * @param {...(Child | Child[])} children
+ * @returns {SVGElement}
+ */
+export function drawing(tag, attributes = {}, ...children) {
+  return fill(/** @type {SVGElement} */ (document.createElementNS(SVG, tag)), attributes, children);
+}
+
+/**
+ * @template {Element} E
+ * @param {E} node
+ * @param {Attributes} attributes
+ * @param {(Child | Child[])[]} children
+ * @returns {E}
+ */
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") node.addEventListener(name.slice(2), value);
+    else if (value === true) node.setAttribute(name, "");
+    else if (value !== false && value !== undefined && value !== null) {
+      node.setAttribute(name, String(value));
+    }
+  }
+  append(node, children);
+  return node;
+}
+
+/** @param {Element} node @param {(Child | Child[])[]} children */
+function append(node, children) {
+  for (const child of children.flat()) {
+    if (child === null || child === undefined || child === false) continue;
+    node.append(child instanceof Node ? child : document.createTextNode(String(child)));
+  }
+}
+
+/** @param {Element} node @param {...(Child | Child[])} children */
+export function replaceChildren(node, ...children) {
+  node.textContent = "";
+  append(node, children);
+}
+
+/**
+ * Return a button.
+ * @param {string} label
+ * @param {() => void} onclick
+ * @param {Attributes} [attributes]
+ */
+export function button(label, onclick, attributes = {}) {
+  return element("button", { type: "button", onclick, ...attributes }, label);
+}
+
+/**
+ * Return a labeled choice.
+ * @param {string} label
+ * @param {string[]} options
+ * @param {(place: number) => void} onchange
+ * @param {Attributes} [attributes]
+ * @returns {{node: HTMLElement, select: HTMLSelectElement}}
+ */
+export function choice(label, options, onchange, attributes = {}) {
+  const select = /** @type {HTMLSelectElement} */ (
+    element(
+      "select",
+      { ...attributes, onchange: () => onchange(select.selectedIndex) },
+      options.map((option) => element("option", {}, option)),
+    )
+  );
+  return { node: element("label", {}, `${label} `, select), select };
+}
+
+/**
+ * Return a table whose first row is its head.
+ * @param {Child[][]} rows
+ * @param {{left?: number, last?: boolean}} [alignment] number of columns of text on the left, and
+ *   whether the last is text, too
+ */
+export function table(rows, { left = 1, last = false } = {}) {
+  const [head, ...body] = rows;
+  /** @param {string} tag @param {Child[]} row */
+  const line = (tag, row) =>
+    element(
+      "tr",
+      {},
+      row.map((cell, k) =>
+        element(
+          tag,
+          { class: k < left || (last && k === row.length - 1) ? undefined : "n",
+            scope: tag === "th" ? "col" : undefined },
+          cell,
+        ),
+      ),
+    );
+  return element(
+    "div",
+    { class: "wide" },
+    element(
+      "table",
+      {},
+      element("thead", {}, line("th", head)),
+      element("tbody", {}, body.map((row) => line("td", row))),
+    ),
+  );
+}

@@ -1,0 +1,132 @@
+// Several runs: side by side, their significance, and the sentences in which they differ.
+
+import { button, choice, element, replaceChildren, table } from "./elements.js";
+import { formatCount, formatDifference, formatFixed, formatScore } from "./format.js";
+
+/**
+ * @typedef {import("./session.js").Session} Session
+ * @typedef {import("./session.js").RunSession} RunSession
+ */
+
+const MOST = 50;
+
+/**
+ * Return the view of several runs.
+ * @param {Session} session
+ * @param {(run: number, sentence: number) => void} openSentence
+ * @returns {{node: HTMLElement, update: () => void}}
+ */
+export function makeRunsView(session, openSentence) {
+  const node = element("section", { class: "runs" });
+  let other = 1;
+  const differences = element("div", {});
+  const { node: against, select } = choice("Compare the first run with", session.page.runs.slice(1).map((run) => run.name), (place) => {
+    other = place + 1;
+    update();
+  });
+  replaceChildren(node, listRuns(session), listWeights(session), element("h3", {}, "Sentences that differ"),
+    element("div", { class: "tools" }, against), differences);
+  function update() {
+    select.selectedIndex = other - 1;
+    const [first, second] = [session.runs[0], session.runs[other]];
+    replaceChildren(differences, first === null || second === null
+      ? element("p", { class: "note" }, "One of these runs has no lists here.")
+      : listDifferences(first, second, other, openSentence));
+  }
+  return { node, update };
+}
+
+/** @param {Session} session */
+function listRuns(session) {
+  const { runs, comparisons } = session.page;
+  const header = ["run", "metric", "iterations", "first", "last", "best", "result in its lists",
+    "difference", "95 % interval", "p(boot)", "p(AR)"];
+  const rows = runs.map((run, k) => {
+    const scores = run.iterations.map((iteration) => iteration.score);
+    const best = run.isRate ? Math.min(...scores) : Math.max(...scores);
+    const result = run.points?.[run.points.length - 1].score;
+    const tested = k ? comparisons[k - 1] : undefined;
+    const isTested = tested !== undefined && tested.reason === undefined;
+    return [
+      run.name,
+      run.metric,
+      String(run.iterations.length),
+      formatScore(scores[0]),
+      formatScore(scores[scores.length - 1]),
+      formatScore(best),
+      result === undefined ? "" : formatScore(result),
+      isTested ? formatDifference(tested.difference ?? 0) : "",
+      isTested ? `${formatDifference(tested.low ?? 0)} ${formatDifference(tested.high ?? 0)}` : "",
+      isTested ? formatFixed(tested.pBootstrap ?? 0, 4) : "",
+      isTested ? formatFixed(tested.pRandomization ?? 0, 4) : "",
+    ];
+  });
+  const reasons = comparisons.flatMap((tested, k) =>
+    tested.reason === undefined ? [] : [element("p", { class: "note" }, `${runs[k + 1].name} is not compared: ${tested.reason}.`)]);
+  return [
+    table([header, ...rows], { left: 2 }),
+    ...reasons,
+    element("p", { class: "note" },
+      "Differences are those from the first run, of the translations that each result chooses in its merged lists: paired bootstrap (1,000 samples) and approximate randomization (10,000 trials), seed 1, as mosesplug compare computes them."),
+  ];
+}
+
+/** @param {Session} session */
+function listWeights(session) {
+  const { runs } = session.page;
+  const names = [...new Set(runs.flatMap((run) => run.features))];
+  const results = runs.map((run) => {
+    const point = run.points?.[run.points.length - 1];
+    return new Map(run.features.map((name, k) => [name, point?.weights[k]]));
+  });
+  const rows = names.map((name) => [name, ...results.map((weights) => {
+    const weight = weights.get(name);
+    return weight === undefined ? "" : formatFixed(weight, 4);
+  })]);
+  return [element("h3", {}, "Weights of the results"), table([["feature", ...runs.map((run) => run.name)], ...rows])];
+}
+
+/**
+ * @param {RunSession} first
+ * @param {RunSession} second
+ * @param {number} place
+ * @param {(run: number, sentence: number) => void} openSentence
+ */
+function listDifferences(first, second, place, openSentence) {
+  if (first.lists.nSentences !== second.lists.nSentences) {
+    return [element("p", { class: "note" }, "Their tuning sets differ in the number of sentences.")];
+  }
+  const comparable = first.run.signature === second.run.signature;
+  const rows = [];
+  for (let sentence = 0; sentence < first.lists.nSentences; sentence++) {
+    const chosen = [first, second].map((run) => {
+      const row = run.present.choice[sentence];
+      return {
+        text: row < 0 ? "" : run.lists.texts(sentence)[row - run.lists.offsets[sentence]],
+        score: run.sentenceScores === null || row < 0 ? NaN : run.sentenceScores[row],
+      };
+    });
+    if (chosen[0].text !== chosen[1].text) {
+      rows.push({ sentence, chosen, difference: comparable ? chosen[1].score - chosen[0].score : NaN });
+    }
+  }
+  rows.sort((a, b) => Math.abs(b.difference) - Math.abs(a.difference) || a.sentence - b.sentence);
+  const hasScores = rows.some((row) => !Number.isNaN(row.difference));
+  const header = ["sentence", ...(hasScores ? [`${first.run.sentenceMetric} difference`] : []),
+    first.run.name, second.run.name];
+  const body = rows.slice(0, MOST).map(({ sentence, chosen, difference }) => [
+    button(first.lists.name(sentence), () => openSentence(place, sentence), { "aria-label": `Open sentence ${first.lists.name(sentence)}` }),
+    ...(hasScores ? [Number.isNaN(difference) ? "" : formatDifference(difference)] : []),
+    ...chosen.map(({ text }) => element("bdi", {}, text)),
+  ]);
+  const shown = rows.length > MOST ? `, the ${MOST} largest differences` : "";
+  const rendered = table([header, ...body]);
+  for (const line of rendered.querySelectorAll("tr")) {
+    for (const cell of [...line.children].slice(-2)) cell.classList.remove("n");
+  }
+  return [
+    element("p", { class: "note" },
+      `${formatCount(rows.length)} of ${formatCount(first.lists.nSentences)} sentences differ at the present weights of both runs${shown}.`),
+    rendered,
+  ];
+}

@@ -1,0 +1,405 @@
+// Sentences: a table to sort, filter and search, and the hypotheses of one of them.
+
+import { button, choice, element, replaceChildren, table } from "./elements.js";
+import { formatCount, formatDifference, formatFixed, formatScore } from "./format.js";
+import { findHighest } from "./scorer.js";
+import { compareWords } from "./words.js";
+
+/**
+ * @typedef {import("./session.js").Session} Session
+ * @typedef {import("./session.js").RunSession} RunSession
+ * @typedef {{sentence: number, row: number, score: number, change: number, loss: number,
+ *   length: number}} SentenceRow `score`, `change` and `loss` are NaN if they cannot be computed
+ */
+
+const PAGE = 50;
+const MOST_HYPOTHESES = 100;
+const FIELDS = ["hypothesis", "any hypothesis", "source", "reference"];
+
+/**
+ * Return the view of the sentences.
+ * @param {Session} session
+ * @returns {{node: HTMLElement, update: () => void}}
+ */
+export function makeSentencesView(session) {
+  /** @type {{key: keyof SentenceRow, isDown: boolean}} */
+  const order = { key: "sentence", isDown: false };
+  let page = 0;
+  const list = element("div", {});
+  const detail = element("section", { class: "sentence-detail", tabindex: -1, "aria-label": "Sentence" });
+  const message = element("p", { class: "note", role: "status" });
+  const search = /** @type {HTMLInputElement} */ (element("input", {
+    type: "search", placeholder: "Regular expression", "aria-label": "Search texts by a regular expression",
+    oninput: () => {
+      session.search = search.value;
+      page = 0;
+      session.notify();
+    },
+  }));
+  const { node: field, select } = choice("in", FIELDS, (place) => {
+    session.field = FIELDS[place];
+    page = 0;
+    session.notify();
+  });
+  const changed = /** @type {HTMLInputElement} */ (element("input", {
+    type: "checkbox", "data-role": "changed",
+    onchange: () => {
+      session.onlyChanged = changed.checked;
+      page = 0;
+      session.notify();
+    },
+  }));
+  const tools = element("div", { class: "tools", role: "search" }, search, field,
+    element("label", {}, changed, " changed only"));
+  const node = element("section", { class: "sentences" }, tools, message, detail, list);
+
+  /** @param {RunSession} run */
+  function showList(run) {
+    const rows = listSentences(run);
+    const { sentences, error } = searchSentences(session, run);
+    const matching = rows.filter((row) => sentences === null || sentences.has(row.sentence));
+    const shown = session.onlyChanged
+      ? matching.filter(({ sentence }) => run.present.choice[sentence] !== run.base.choice[sentence])
+      : matching;
+    shown.sort((a, b) => compareRows(a, b, order.key, order.isDown));
+    const pages = Math.max(1, Math.ceil(shown.length / PAGE));
+    page = Math.min(page, pages - 1);
+    replaceChildren(message, error ?? `${formatCount(shown.length)} of ${formatCount(rows.length)} sentences`);
+    message.classList.toggle("warning", error !== null);
+    const hasScores = run.sentenceScores !== null;
+    /** @param {string} label @param {keyof SentenceRow} key @param {string} title */
+    const head = (label, key, title) => {
+      const mark = order.key === key ? (order.isDown ? " ▼" : " ▲") : "";
+      return button(`${label}${mark}`, () => {
+        order.isDown = order.key === key ? !order.isDown : key !== "sentence";
+        order.key = key;
+        showList(run);
+      }, { title, class: "sort" });
+    };
+    const header = [
+      head("sentence", "sentence", "Its id"),
+      ...(hasScores ? [
+        head(run.run.sentenceMetric, "score", "Sentence score of the chosen hypothesis; larger is better"),
+        head("change", "change", `From what the weights of ${run.points[run.basePoint].label} choose`),
+        head("loss", "loss", "To the best hypothesis of the sentence"),
+      ] : []),
+      head("words", "length", "Of the chosen hypothesis"),
+      "chosen hypothesis",
+    ];
+    const body = shown.slice(page * PAGE, (page + 1) * PAGE).map((row) => {
+      const texts = run.lists.texts(row.sentence);
+      const name = run.lists.name(row.sentence);
+      return [
+        button(name, () => open(row.sentence), { "aria-label": `Open sentence ${name}`, "data-sentence": row.sentence }),
+        ...(hasScores ? [formatScore(row.score), row.change === 0 ? "" : formatDifference(row.change), formatScore(row.loss)] : []),
+        String(row.length),
+        element("bdi", {}, row.row < 0 ? "(empty list)" : texts[row.row - run.lists.offsets[row.sentence]]),
+      ];
+    });
+    const pager = element("div", { class: "tools" },
+      button("Previous", () => turn(run, -1), { disabled: page === 0 }),
+      ` page ${page + 1} of ${pages} `,
+      button("Next", () => turn(run, 1), { disabled: page >= pages - 1 }));
+    const rendered = table([header, ...body], { last: true });
+    const heads = rendered.querySelectorAll("th");
+    const keys = ["sentence", ...(hasScores ? ["score", "change", "loss"] : []), "length"];
+    keys.forEach((key, k) => {
+      if (key === order.key) heads[k].setAttribute("aria-sort", order.isDown ? "descending" : "ascending");
+    });
+    replaceChildren(list, rendered, pages > 1 && pager);
+  }
+
+  /** @param {RunSession} run @param {number} by */
+  function turn(run, by) {
+    page += by;
+    showList(run);
+  }
+
+  /** @param {number} sentence */
+  function open(sentence) {
+    session.sentence = sentence;
+    session.notify();
+    detail.focus();
+    detail.scrollIntoView({ block: "nearest" });
+  }
+
+  /** The hypothesis whose shares are shown beside those of the 1-best; null: the oracle's. */
+  /** @type {{sentence: number, row: number} | null} */
+  let selected = null;
+  let against = 0;
+
+  /** @param {RunSession} run */
+  function showDetail(run) {
+    const sentence = session.sentence;
+    detail.hidden = sentence < 0;
+    if (sentence < 0) {
+      replaceChildren(detail);
+      return;
+    }
+    if (selected?.sentence !== sentence) selected = null;
+    replaceChildren(detail, renderSentence(run, sentence, {
+      selected: selected?.row ?? null,
+      against,
+      select: (row) => {
+        selected = { sentence, row };
+        showDetail(run);
+      },
+      compare: (place) => {
+        against = place;
+        showDetail(run);
+      },
+      move: (by) => {
+        const target = sentence + by;
+        if (target >= 0 && target < run.lists.nSentences) open(target);
+      },
+      close: () => {
+        session.sentence = -1;
+        session.notify();
+        search.focus();
+      },
+    }));
+  }
+
+  return {
+    node,
+    update: () => {
+      const run = session.run;
+      tools.hidden = run === null;
+      if (run === null) {
+        replaceChildren(message, "The lists of this run are in the stores of its shards: this page does not have them.");
+        replaceChildren(list);
+        replaceChildren(detail);
+        return;
+      }
+      if (search.value !== session.search) search.value = session.search;
+      select.selectedIndex = Math.max(0, FIELDS.indexOf(session.field));
+      changed.checked = session.onlyChanged;
+      for (const option of select.options) {
+        option.disabled = (option.value === "source" && run.lists.sources === null) ||
+          (option.value === "reference" && !run.lists.references.length);
+      }
+      showDetail(run);
+      showList(run);
+    },
+  };
+}
+
+/** @param {RunSession} run @returns {SentenceRow[]} */
+function listSentences(run) {
+  const { sentenceScores: scores, oracles, lists } = run;
+  return Array.from(run.present.choice, (row, sentence) => {
+    const base = run.base.choice[sentence];
+    const score = scores === null || row < 0 ? NaN : scores[row];
+    return {
+      sentence,
+      row,
+      score,
+      change: scores === null || row < 0 ? NaN : score - scores[base],
+      loss: scores === null || oracles === null || row < 0 ? NaN : scores[oracles[sentence]] - score,
+      length: row < 0 ? 0 : lists.lengths[row],
+    };
+  });
+}
+
+/** @param {SentenceRow} a @param {SentenceRow} b @param {keyof SentenceRow} key @param {boolean} isDown */
+function compareRows(a, b, key, isDown) {
+  const difference = a[key] - b[key] || 0;
+  return (isDown ? -difference : difference) || a.sentence - b.sentence;
+}
+
+/**
+ * Return the sentences in which the searched expression occurs; null: all.
+ * @param {Session} session
+ * @param {RunSession} run
+ * @returns {{sentences: Set<number> | null, error: string | null}}
+ */
+function searchSentences(session, run) {
+  if (session.search === "") return { sentences: null, error: null };
+  let pattern;
+  try {
+    pattern = new RegExp(session.search, "iu");
+  } catch (error) {
+    return { sentences: null, error: `Not a regular expression: ${/** @type {Error} */ (error).message}` };
+  }
+  const { lists } = run;
+  /** @param {number} sentence @returns {string[]} */
+  const textsOf = (sentence) => {
+    switch (session.field) {
+      case "source":
+        return lists.sources === null ? [] : [lists.sources[sentence]];
+      case "reference":
+        return lists.references.map((lines) => lines[sentence]);
+      case "any hypothesis":
+        return lists.texts(sentence);
+      default: {
+        const row = run.present.choice[sentence];
+        return row < 0 ? [] : [lists.texts(sentence)[row - lists.offsets[sentence]]];
+      }
+    }
+  };
+  const sentences = new Set();
+  for (let sentence = 0; sentence < lists.nSentences; sentence++) {
+    if (textsOf(sentence).some((text) => pattern.test(text))) sentences.add(sentence);
+  }
+  return { sentences, error: null };
+}
+
+/**
+ * @param {RunSession} run
+ * @param {number} sentence
+ * @param {{selected: number | null, against: number, select: (row: number) => void,
+ *   compare: (place: number) => void, move: (by: number) => void, close: () => void}} actions
+ */
+function renderSentence(run, sentence, actions) {
+  const { lists, present, sentenceScores } = run;
+  const start = lists.offsets[sentence];
+  const texts = lists.texts(sentence);
+  const rows = texts.map((_, k) => start + k).sort((a, b) => present.scores[b] - present.scores[a] || a - b);
+  const roles = findRoles(run, sentence);
+  const best = present.choice[sentence];
+  const other = actions.selected ?? run.oracles?.[sentence] ?? rows[1] ?? best;
+  const references = lists.references.map((lines) => lines[sentence]);
+  /** @param {number} row */
+  const textOf = (row) => texts[row - start];
+  const targets = ["1-best", ...references.map((_, k) => references.length > 1 ? `reference ${k + 1}` : "reference")];
+  const place = Math.min(actions.against, targets.length - 1);
+  const target = place === 0 ? (best < 0 ? "" : textOf(best)) : references[place - 1];
+  const name = lists.name(sentence);
+  const head = element("div", { class: "tools" },
+    element("h3", {}, `Sentence ${name}`),
+    button("Previous", () => actions.move(-1), { disabled: sentence === 0 }),
+    button("Next", () => actions.move(1), { disabled: sentence === lists.nSentences - 1 }),
+    button("Close", actions.close));
+  /** @type {[string, string | Node[]][]} */
+  const parts = [];
+  if (lists.sources !== null) parts.push(["source", lists.sources[sentence]]);
+  references.forEach((text, k) => parts.push([targets[k + 1], text]));
+  if (best < 0) {
+    return [head, renderParts(parts), element("p", { class: "note" }, "No hypotheses.")];
+  }
+  parts.push(["1-best", references.length ? markWords(textOf(best), references[0]) : textOf(best)]);
+  if (references.length) {
+    parts.push(["", "Words that only the 1-best has are underlined, those that only the reference has are struck out."]);
+  }
+  const shown = rows.filter((row, k) => k < MOST_HYPOTHESES || roles.has(row));
+  const ranks = new Map(rows.map((row, k) => [row, k + 1]));
+  const body = shown.map((row) => [
+    button(String(ranks.get(row)), () => actions.select(row), {
+      "aria-pressed": row === other, "aria-label": `Compare hypothesis ${ranks.get(row)} with the 1-best`,
+      "data-row": row,
+    }),
+    formatFixed(present.scores[row], 4),
+    ...(sentenceScores === null ? [] : [formatScore(sentenceScores[row])]),
+    (roles.get(row) ?? []).join(", "),
+    listRanks(run, row),
+    element("bdi", {}, place === 0 && row === best ? textOf(row) : markWords(textOf(row), target)),
+  ]);
+  const { node: against, select } = choice("Differences to the", targets, actions.compare);
+  select.selectedIndex = place;
+  const header = ["rank", "model score", ...(sentenceScores === null ? [] : [run.run.sentenceMetric]),
+    "role", "ranks in iterations", "hypothesis"];
+  const hidden = rows.length - shown.length;
+  return [
+    head,
+    renderParts(parts),
+    renderShares(run, best, other, ranks),
+    element("div", { class: "tools" }, against),
+    table([header, ...body], { left: 0, last: true }),
+    hidden > 0 && element("p", { class: "note" }, `${formatCount(hidden)} more hypotheses with lower model scores.`),
+  ];
+}
+
+/** @param {[string, string | Node[]][]} parts */
+function renderParts(parts) {
+  return element("dl", { class: "facts" }, parts.flatMap(([what, content]) => [
+    element("dt", {}, what), element("dd", { class: what === "" ? "note" : undefined }, element("bdi", {}, content)),
+  ]));
+}
+
+/** @param {RunSession} run @param {number} sentence @returns {Map<number, string[]>} roles by row */
+export function findRoles(run, sentence) {
+  /** @type {Map<number, string[]>} */
+  const roles = new Map();
+  /** @param {number} row @param {string} role */
+  const add = (row, role) => {
+    if (row >= 0) roles.set(row, [...(roles.get(row) ?? []), role]);
+  };
+  const { scores } = run.present;
+  add(run.present.choice[sentence], "1-best");
+  const own = run.sentenceScores;
+  if (own === null) return roles;
+  // Hope and fear compare model scores with sentence scores, at weights whose L1 norm is 1.
+  const norm = run.present.weights.dense.reduce((sum, weight) => sum + Math.abs(weight), 0) || 1;
+  add(findHighest(run.lists, sentence, (row) => own[row], scores), "oracle");
+  add(findHighest(run.lists, sentence, (row) => scores[row] / norm + own[row], scores), "hope");
+  add(findHighest(run.lists, sentence, (row) => scores[row] / norm - own[row], scores), "fear");
+  return roles;
+}
+
+/** @param {RunSession} run @param {number} row @returns {string} as `1:5 2:1` */
+function listRanks(run, row) {
+  return run.lists.ranks.flatMap((ranks, k) =>
+    ranks[row] ? [`${run.run.iterations[k].number}:${ranks[row]}`] : []).join(" ");
+}
+
+/** @param {string} text @param {string} other @returns {Node[]} the text with its differences marked */
+function markWords(text, other) {
+  return compareWords(text, other).flatMap(({ kind, word }) => [
+    kind === "same" ? document.createTextNode(word)
+      : element(kind === "added" ? "ins" : "del", {}, word),
+    document.createTextNode(" "),
+  ]);
+}
+
+/**
+ * @param {RunSession} run
+ * @param {number} best
+ * @param {number} other
+ * @param {Map<number, number>} ranks
+ */
+function renderShares(run, best, other, ranks) {
+  const { dense } = run.present.weights;
+  const names = [...run.run.features];
+  const pairs = names.map((_, k) => [best, other].map((row) => dense[k] * run.lists.features[k][row]));
+  const sparse = [best, other].map((row) => shareOfSparse(run, row));
+  if (run.lists.sparse !== null) {
+    names.push("sparse features");
+    pairs.push(sparse);
+  }
+  const largest = Math.max(...pairs.flat().map(Math.abs)) || 1;
+  const order = names.map((_, k) => k).sort((a, b) =>
+    Math.abs(pairs[b][0] - pairs[b][1]) - Math.abs(pairs[a][0] - pairs[a][1]) || a - b);
+  const isSame = best === other;
+  const second = `rank ${ranks.get(other)}`;
+  /** @param {number} value @param {string} kind */
+  const bar = (value, kind) => element("span", { class: `bar ${kind}` },
+    element("span", { class: value < 0 ? "negative" : "positive", style: `width: ${(50 * Math.abs(value)) / largest}%` }));
+  const body = order.map((k) => {
+    const [a, b] = pairs[k];
+    return isSame
+      ? [names[k], formatFixed(a, 4), bar(a, "first")]
+      : [names[k], formatFixed(a, 4), formatFixed(b, 4), formatDifference(a - b),
+        element("span", { class: "bars" }, bar(a, "first"), bar(b, "second"))];
+  });
+  /** @param {number} row */
+  const total = (row) => formatFixed(run.present.scores[row], 4);
+  body.push(isSame ? ["model score", total(best), ""]
+    : ["model score", total(best), total(other),
+      formatDifference(run.present.scores[best] - run.present.scores[other]), ""]);
+  const header = isSame ? ["weight × value", "1-best", ""] : ["weight × value", "1-best", second, "lead", "shares"];
+  return element("div", { class: "shares" },
+    element("h4", {}, isSame ? "What the model score consists of" : `Why the 1-best wins over ${second}`),
+    table([header, ...body], { last: true }));
+}
+
+/** @param {RunSession} run @param {number} row */
+function shareOfSparse(run, row) {
+  const { sparse } = run.lists;
+  if (sparse === null) return 0;
+  const { sparse: weights, factor } = run.present.weights;
+  let sum = 0;
+  for (let i = sparse.offsets[row]; i < sparse.offsets[row + 1]; i++) {
+    sum += sparse.values[i] * (factor * weights[sparse.columns[i]]);
+  }
+  return sum;
+}

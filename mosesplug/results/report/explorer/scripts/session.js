@@ -1,0 +1,192 @@
+// What the reader looks at: a run, its present weights, and the weights to compare with.
+
+import {
+  computeModelScores,
+  findFirstBest,
+  scoreCorpus,
+  scoreHypotheses,
+  sumStatistics,
+} from "./scorer.js";
+
+/**
+ * @typedef {import("./data.js").RunDocument} RunDocument
+ * @typedef {import("./data.js").RunLists} Lists
+ * @typedef {import("./scorer.js").Weights} Weights
+ * @typedef {{weights: Weights, scores: Float64Array, choice: Int32Array, totals: Float64Array,
+ *   score: number | null}} Decision what weights choose, and its corpus score as people read it
+ */
+
+/** A run with its lists and the present weights. */
+export class RunSession {
+  /** @param {RunDocument} run @param {Lists} lists */
+  constructor(run, lists) {
+    this.run = run;
+    this.lists = lists;
+    this.points = run.points ?? [];
+    this.sentenceScores = scoreHypotheses(lists);
+    /** @type {Int32Array | null} */
+    this.oracles = this.sentenceScores && findFirstBest(lists, this.sentenceScores);
+    /** @type {Weights[]} */
+    this.history = [];
+    /** @type {Decision} */
+    this.base = this.decide(this.pointWeights(0));
+    this.basePoint = 0;
+    /** @type {Decision} */
+    this.present = this.decide(this.pointWeights(this.points.length - 1));
+  }
+
+  /** @param {number} place @returns {Weights} those of a point of the run */
+  pointWeights(place) {
+    const point = this.points[place];
+    return {
+      dense: Float64Array.from(point.weights),
+      sparse: Float64Array.from(point.sparse),
+      factor: 1,
+    };
+  }
+
+  /** @param {Weights} weights @returns {Decision} */
+  decide(weights) {
+    const scores = new Float64Array(this.lists.n);
+    computeModelScores(this.lists, weights, scores);
+    const choice = findFirstBest(this.lists, scores);
+    const totals = sumStatistics(this.lists, choice);
+    return { weights, scores, choice, totals, score: scoreCorpus(this.run, totals) };
+  }
+
+  /** @param {Weights} weights @param {boolean} [remember] whether undo returns to the present ones */
+  move(weights, remember = true) {
+    if (remember) this.remember();
+    this.present = this.decide(weights);
+  }
+
+  /** Keep the present weights for undo. */
+  remember() {
+    this.history.push(this.present.weights);
+    if (this.history.length > 200) this.history.shift();
+  }
+
+  /** Return to the weights before the last move. */
+  undo() {
+    const weights = this.history.pop();
+    if (weights !== undefined) this.present = this.decide(weights);
+  }
+
+  /** @param {number} place the point of the run to compare with */
+  compareWith(place) {
+    this.basePoint = place;
+    this.base = this.decide(this.pointWeights(place));
+  }
+
+  /** @returns {number} the point whose weights are the present ones, -1 if none is */
+  findPoint() {
+    const { dense, sparse, factor } = this.present.weights;
+    return this.points.findLastIndex(
+      (point) =>
+        (factor === 1 || sparse.length === 0) &&
+        point.weights.every((weight, k) => weight === dense[k]) &&
+        point.sparse.every((weight, k) => weight === sparse[k]),
+    );
+  }
+
+  /** @returns {number} the first point with the present sparse weights; 0 without sparse features */
+  findSparsePoint() {
+    const { sparse } = this.present.weights;
+    const same = (/** @type {{sparse: number[]}} */ point) =>
+      point.sparse.every((weight, k) => weight === sparse[k]);
+    return Math.max(0, this.points.findIndex(same));
+  }
+
+  /** @returns {number[]} the sentences whose choice differs from that of the base weights */
+  listChanged() {
+    const changed = [];
+    for (let sentence = 0; sentence < this.lists.nSentences; sentence++) {
+      if (this.present.choice[sentence] !== this.base.choice[sentence]) changed.push(sentence);
+    }
+    return changed;
+  }
+}
+
+/** The page: its runs, and what else its address says. */
+export class Session {
+  /**
+   * @param {import("./data.js").PageDocument} page
+   * @param {(RunSession | null)[]} runs null: without lists
+   */
+  constructor(page, runs) {
+    this.page = page;
+    this.runs = runs;
+    this.place = Math.max(0, runs.findIndex((run) => run !== null));
+    this.tab = "weights";
+    this.sentence = -1;
+    this.search = "";
+    this.field = "hypothesis";
+    this.onlyChanged = false;
+    /** @type {(() => void)[]} */
+    this.listeners = [];
+  }
+
+  /** @returns {RunDocument} */
+  get document() {
+    return this.page.runs[this.place];
+  }
+
+  /** @returns {RunSession | null} */
+  get run() {
+    return this.runs[this.place];
+  }
+
+  /** Show what has changed. */
+  notify() {
+    for (const listener of this.listeners) listener();
+  }
+
+  /** @returns {import("./state.js").State} */
+  get state() {
+    /** @type {import("./state.js").State} */
+    const state = { tab: this.tab };
+    if (this.page.runs.length > 1) state.run = this.place;
+    const run = this.run;
+    if (run !== null) {
+      const point = run.findPoint();
+      if (point >= 0) state.point = point;
+      else {
+        state.weights = [...run.present.weights.dense];
+        if (run.present.weights.sparse.length) {
+          state.point = run.findSparsePoint();
+          state.factor = run.present.weights.factor;
+        }
+      }
+      state.base = run.basePoint;
+    }
+    if (this.sentence >= 0) state.sentence = this.sentence;
+    state.search = this.search;
+    if (this.search) state.field = this.field;
+    state.changed = this.onlyChanged;
+    return state;
+  }
+
+  /** @param {import("./state.js").State} state what does not fit the page is ignored */
+  restore(state) {
+    if (state.run !== undefined && state.run < this.runs.length) this.place = state.run;
+    const run = this.run;
+    if (state.tab !== undefined) this.tab = state.tab;
+    if (run !== null) {
+      const count = run.points.length;
+      if (state.base !== undefined && state.base < count) run.compareWith(state.base);
+      if (state.point !== undefined && state.point < count) {
+        run.move(run.pointWeights(state.point), false);
+      }
+      if (state.weights?.length === run.run.features.length) {
+        const dense = Float64Array.from(state.weights);
+        const factor = state.factor ?? 1;
+        run.move({ ...run.present.weights, dense, factor }, false);
+      }
+      const isHere = state.sentence !== undefined && state.sentence < run.lists.nSentences;
+      this.sentence = isHere ? /** @type {number} */ (state.sentence) : -1;
+    }
+    this.search = state.search ?? "";
+    this.field = state.field ?? this.field;
+    this.onlyChanged = state.changed ?? false;
+  }
+}

@@ -1,0 +1,468 @@
+// Weights: a slider, a number and the error surface of each feature, and what they choose.
+
+import { button, choice, drawing, element, replaceChildren } from "./elements.js";
+import { formatCount, formatDifference, formatScore, formatWeight } from "./format.js";
+import { computeSparseShares, computeSurface, findLengthRatio } from "./scorer.js";
+import { parseNumber } from "./state.js";
+
+/**
+ * @typedef {import("./session.js").Session} Session
+ * @typedef {import("./session.js").RunSession} RunSession
+ * @typedef {{place: number, name: string, node: HTMLElement, slider: HTMLInputElement,
+ *   number: HTMLInputElement, curve: SVGElement, low: number, high: number}} Control
+ *   `place` of the feature; that of the sparse factor is the number of dense features
+ */
+
+const MANY = 24;
+const CURVE = { width: 240, height: 54 };
+const MOST_SPARSE = 50;
+const MOST_LISTED = 30;
+
+/**
+ * Return the view of the weights.
+ * @param {Session} session
+ * @param {(sentence: number) => void} openSentence
+ * @returns {{node: HTMLElement, update: () => void}}
+ */
+export function makeWeightsView(session, openSentence) {
+  const node = element("section", { class: "weights" });
+  /** @type {RunSession | null} */
+  let shown = null;
+  let update = () => {};
+  return {
+    node,
+    update: () => {
+      const run = session.run;
+      if (run !== shown || run === null) {
+        shown = run;
+        if (run === null) {
+          replaceChildren(node, element("p", { class: "note" },
+            "The lists of this run are in the stores of its shards: this page does not have them."));
+          update = () => {};
+        } else {
+          update = build(node, session, run, openSentence);
+        }
+      }
+      update();
+    },
+  };
+}
+
+/**
+ * @param {HTMLElement} node
+ * @param {Session} session
+ * @param {RunSession} run
+ * @param {(sentence: number) => void} openSentence
+ * @returns {() => void}
+ */
+function build(node, session, run, openSentence) {
+  const summary = element("div", { class: "summary", role: "status", "aria-live": "polite" });
+  const held = describeHeld(run);
+  const { node: base, select: baseSelect } = choice(
+    "Compare with",
+    run.points.map((point) => point.label),
+    (place) => {
+      run.compareWith(place);
+      session.notify();
+    },
+    { "data-role": "base" },
+  );
+  /** @param {import("./scorer.js").Weights} weights */
+  const go = (weights) => {
+    run.move(weights);
+    session.notify();
+  };
+  const undo = button("Undo", () => {
+    run.undo();
+    session.notify();
+  });
+  const points = element(
+    "div",
+    { class: "buttons", role: "group", "aria-label": "Weights of the run" },
+    run.points.map((point, place) =>
+      button(point.label, () => go(run.pointWeights(place)), { "data-point": place })),
+    listOtherRuns(session, run, go),
+    undo,
+  );
+  const copy = makeCopy(run);
+  const controls = makeControls(session, run);
+  const changed = element("div", { class: "changed" });
+  replaceChildren(node, summary, points, element("div", { class: "tools" }, base, copy),
+    controls.node, changed, held);
+
+  return () => {
+    baseSelect.selectedIndex = run.basePoint;
+    undo.toggleAttribute("disabled", run.history.length === 0);
+    const present = run.findPoint();
+    for (const one of points.querySelectorAll("[data-point]")) {
+      one.setAttribute("aria-pressed", String(Number(one.getAttribute("data-point")) === present));
+    }
+    const sentences = run.listChanged();
+    replaceChildren(summary, describeScore(run, sentences.length));
+    replaceChildren(changed, listChanged(run, sentences, openSentence));
+    controls.update();
+  };
+}
+
+/** @param {RunSession} run @param {number} nChanged */
+function describeScore(run, nChanged) {
+  const { score, totals, choice: rows } = run.present;
+  const better = run.run.isRate ? " (less is better)" : "";
+  const ratio = findLengthRatio(run.run, totals);
+  let words = 0;
+  let sentences = 0;
+  for (const row of rows) {
+    if (row < 0) continue;
+    words += run.lists.lengths[row];
+    sentences += 1;
+  }
+  const difference = score === null || run.base.score === null ? null : score - run.base.score;
+  /** @type {[string, string, string][]} */
+  const facts = [
+    score === null
+      ? [run.run.metric, "not supported", "This page cannot compute it: it shows model scores only."]
+      : [`${run.run.metric}${better}`, formatScore(score), "Of the hypotheses that these weights choose in the merged lists."],
+    difference === null
+      ? ["", "", ""]
+      : ["difference", formatDifference(difference), `From the score at the weights of ${run.points[run.basePoint].label}.`],
+    ratio === null
+      ? ["words per sentence", (words / Math.max(1, sentences)).toFixed(2), "Mean length of the chosen hypotheses."]
+      : ["length ratio", ratio.toFixed(4), "Length of the chosen hypotheses over that of the references."],
+    ["changed sentences", `${formatCount(nChanged)} of ${formatCount(run.lists.nSentences)}`,
+      `Their choice differs from that of the weights of ${run.points[run.basePoint].label}.`],
+  ];
+  return facts.filter(([name]) => name !== "").map(([name, value, title]) =>
+    element("div", { title }, element("span", { class: "name" }, name),
+      element("output", { "data-fact": name.split(" ")[0] }, value)));
+}
+
+/** @param {RunSession} run */
+function describeHeld(run) {
+  const { held = 0, all = 0 } = run.run;
+  const whole = held === all
+    ? `The page holds all ${formatCount(all)} hypotheses of the run.`
+    : `The page holds ${formatCount(held)} of ${formatCount(all)} hypotheses: those that win near the ` +
+      "weights of the run first, then those with the best ranks.";
+  if (run.run.formula === null) return element("p", { class: "note" }, whole);
+  const wrong = run.points.filter((point, place) => {
+    const score = run.decide(run.pointWeights(place)).score;
+    return score === null || formatScore(score) !== formatScore(point.score);
+  });
+  const same = wrong.length === 0
+    ? "At the weights of all iterations and of the result, their score equals that of all hypotheses."
+    : `Their score differs from that of all hypotheses at: ${wrong.map((p) => `${p.label} (${formatScore(p.score)} of all)`).join(", ")}.`;
+  return element("p", { class: wrong.length ? "warning" : "note", "data-role": "held" }, `${whole} ${same}`);
+}
+
+/**
+ * @param {Session} session
+ * @param {RunSession} run
+ * @param {(weights: import("./scorer.js").Weights) => void} go
+ */
+function listOtherRuns(session, run, go) {
+  return session.runs.flatMap((other) => {
+    if (other === null || other === run) return [];
+    if (other.run.features.join("\n") !== run.run.features.join("\n")) return [];
+    const dense = other.pointWeights(other.points.length - 1).dense;
+    return [button(`result of ${other.run.name}`, () => go({ ...run.present.weights, dense }))];
+  });
+}
+
+/** @param {RunSession} run @param {number[]} sentences @param {(sentence: number) => void} open */
+function listChanged(run, sentences, open) {
+  const head = element("h3", {}, `Changed sentences: ${formatCount(sentences.length)}`);
+  const scores = run.sentenceScores;
+  if (!sentences.length) {
+    return [head, element("p", { class: "note" },
+      `These weights choose what those of ${run.points[run.basePoint].label} choose.`)];
+  }
+  /** @param {number} sentence */
+  const gain = (sentence) => scores === null ? 0 :
+    scores[run.present.choice[sentence]] - scores[run.base.choice[sentence]];
+  const sorted = [...sentences].sort((a, b) => Math.abs(gain(b)) - Math.abs(gain(a)) || a - b);
+  const items = sorted.slice(0, MOST_LISTED).map((sentence) => {
+    const texts = run.lists.texts(sentence);
+    const text = texts[run.present.choice[sentence] - run.lists.offsets[sentence]];
+    return element("li", {},
+      button(run.lists.name(sentence), () => open(sentence), { "aria-label": `Open sentence ${run.lists.name(sentence)}` }),
+      scores && element("span", { class: "gain" }, formatDifference(gain(sentence))),
+      element("bdi", {}, text));
+  });
+  const more = sorted.length > MOST_LISTED
+    ? element("p", { class: "note" }, `The ${MOST_LISTED} with the largest differences; all are in Sentences, “changed only”.`)
+    : null;
+  return [head, element("ol", {}, items), more];
+}
+
+/** @param {RunSession} run */
+function makeCopy(run) {
+  const area = /** @type {HTMLTextAreaElement} */ (
+    element("textarea", { readonly: true, rows: 6, hidden: true, "aria-label": "Present weights" })
+  );
+  /** @param {string} text */
+  const show = async (text) => {
+    area.value = text;
+    area.hidden = false;
+    area.select();
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      document.execCommand("copy");
+    }
+  };
+  return element("div", { class: "copy", role: "group", "aria-label": "Copy the present weights" },
+    "Copy as ",
+    button("moses.ini", () => show(formatIni(run))),
+    button("JSON", () => show(formatJson(run))),
+    button("NAME=W", () => show(formatPairs(run))),
+    area);
+}
+
+/** @param {RunSession} run @returns {[string, number[]][]} the weights of each group */
+function groupWeights(run) {
+  let at = 0;
+  return run.run.groups.map(([name, width]) =>
+    [name, [...run.present.weights.dense.slice(at, (at += width))]]);
+}
+
+/** @param {RunSession} run @returns {[string, number][]} sparse weights that are not 0 */
+function sparseWeights(run) {
+  const { sparse, factor } = run.present.weights;
+  /** @type {[string, number][]} */
+  const pairs = (run.run.sparseNames ?? []).map((name, k) => [name, factor * sparse[k]]);
+  return pairs.filter(([, weight]) => weight !== 0);
+}
+
+/** @param {RunSession} run */
+export function formatIni(run) {
+  const lines = groupWeights(run).map(([name, values]) => `${name}= ${values.join(" ")}`);
+  const sparse = sparseWeights(run);
+  const note = sparse.length
+    ? `# ${sparse.length} sparse weights belong into a file of [weight-file]: copy them as JSON\n` : "";
+  return `[weight]\n${lines.join("\n")}\n${note}`;
+}
+
+/** @param {RunSession} run */
+export function formatJson(run) {
+  const dense = groupWeights(run).map(([name, values]) => [name, values.length === 1 ? values[0] : values]);
+  const sparse = sparseWeights(run);
+  const parts = { dense: Object.fromEntries(dense), ...(sparse.length ? { sparse: Object.fromEntries(sparse) } : {}) };
+  return `${JSON.stringify(parts, null, 1)}\n`;
+}
+
+/** @param {RunSession} run */
+export function formatPairs(run) {
+  const dense = groupWeights(run).flatMap(([name, values]) =>
+    values.map((value, k) => `${values.length === 1 ? name : `${name}_${k}`}=${value}`));
+  return `${[...dense, ...sparseWeights(run).map(([name, value]) => `${name}=${value}`)].join(" ")}\n`;
+}
+
+/**
+ * @param {Session} session
+ * @param {RunSession} run
+ * @returns {{node: HTMLElement, update: () => void}}
+ */
+function makeControls(session, run) {
+  const nDense = run.run.features.length;
+  let zoom = 1;
+  let pending = 0;
+  /** @type {Control[]} */
+  const controls = [];
+  const groups = element("div", { class: "features" });
+
+  /** @param {number} place @param {string} name */
+  const add = (place, name) => {
+    const [low, high] = findRange(run, place);
+    const id = `w${place}`;
+    const slider = /** @type {HTMLInputElement} */ (element("input", {
+      type: "range", step: "any", id, "aria-label": `Weight of ${name}`,
+      oninput: () => set(place, Number(slider.value), false),
+      onpointerdown: () => run.remember(),
+      onkeydown: (/** @type {KeyboardEvent} */ event) => event.key.startsWith("Arrow") && run.remember(),
+    }));
+    const number = /** @type {HTMLInputElement} */ (element("input", {
+      type: "text", inputmode: "decimal", "aria-label": `Weight of ${name}, a number`,
+      onchange: () => {
+        const value = parseNumber(number.value);
+        if (value !== null) set(place, value, true);
+        else number.value = formatWeight(valueOf(run, place));
+      },
+    }));
+    const curve = drawing("svg", {
+      viewBox: `0 0 ${CURVE.width} ${CURVE.height}`, class: "surface", preserveAspectRatio: "none",
+      "aria-hidden": "true",
+      onclick: (/** @type {MouseEvent} */ event) => {
+        const box = curve.getBoundingClientRect();
+        const share = (event.clientX - box.left) / box.width;
+        const control = controls[place];
+        set(place, control.low + share * (control.high - control.low), true);
+      },
+    });
+    const node = element("div", { class: "feature" },
+      element("label", { for: id }, name), number, slider, curve);
+    controls.push({ place, name, node, slider, number, curve, low, high });
+  };
+  run.run.features.forEach((name, place) => add(place, name));
+  if (run.lists.sparse !== null) add(nDense, "sparse features (factor)");
+
+  let at = 0;
+  for (const [name, width] of run.run.groups) {
+    const own = controls.slice(at, (at += width)).map((control) => control.node);
+    groups.append(nDense > MANY && width > 1
+      ? element("details", { open: nDense <= 2 * MANY }, element("summary", {}, `${name} (${width})`), ...own)
+      : element("div", { class: "group" }, ...own));
+  }
+  if (run.lists.sparse !== null) {
+    groups.append(controls[nDense].node, listSparse(run));
+  }
+  const filter = /** @type {HTMLInputElement} */ (element("input", {
+    type: "search", placeholder: "Feature", "aria-label": "Show features whose name contains",
+    oninput: () => {
+      for (const { node, name } of controls) {
+        node.hidden = !name.toLowerCase().includes(filter.value.toLowerCase());
+      }
+      schedule();
+    },
+  }));
+  /** @param {number} factor */
+  const rescale = (factor) => {
+    zoom = factor === 0 ? 1 : zoom * factor;
+    update();
+  };
+  const tools = element("div", { class: "tools" },
+    controls.length > 8 && filter,
+    element("span", { role: "group", "aria-label": "Range of the sliders" }, "Range ",
+      button("narrower", () => rescale(0.5)), button("wider", () => rescale(2)), button("reset", () => rescale(0))));
+
+  /** @param {number} place @param {number} value @param {boolean} remember */
+  function set(place, value, remember) {
+    const { dense, sparse, factor } = run.present.weights;
+    if (remember) run.remember();
+    const moved = Float64Array.from(dense);
+    if (place < nDense) moved[place] = value;
+    const weights = { dense: moved, sparse, factor: place < nDense ? factor : value };
+    waiting = weights;
+    // One frame shows the last of several moves.
+    if (!pending) pending = requestAnimationFrame(apply);
+  }
+  /** @type {import("./scorer.js").Weights | null} */
+  let waiting = null;
+  function apply() {
+    pending = 0;
+    if (waiting !== null) run.move(waiting, false);
+    waiting = null;
+    session.notify();
+  }
+
+  function update() {
+    for (const control of controls) {
+      const value = valueOf(run, control.place);
+      const [low, high] = findRange(run, control.place);
+      const half = ((high - low) / 2) * zoom;
+      const middle = zoom === 1 ? (high + low) / 2 : value;
+      control.low = Math.min(middle - half, value);
+      control.high = Math.max(middle + half, value);
+      control.slider.min = String(control.low);
+      control.slider.max = String(control.high);
+      control.slider.value = String(value);
+      control.slider.setAttribute("aria-valuetext", formatWeight(value));
+      if (document.activeElement !== control.number || parseNumber(control.number.value) !== value) {
+        control.number.value = formatWeight(value);
+      }
+      control.number.title = String(value);
+      moveMark(control, value);
+    }
+    schedule();
+  }
+
+  let round = 0;
+  /** Draw the surfaces one by one, so that a slider never waits for them. */
+  function schedule() {
+    const own = ++round;
+    const visible = controls.filter((control) => !control.node.hidden);
+    const next = () => {
+      const control = visible.shift();
+      if (own !== round || control === undefined) return;
+      drawSurface(run, control);
+      setTimeout(next);
+    };
+    setTimeout(next, 60);
+  }
+  return { node: element("div", {}, tools, groups), update };
+}
+
+/** @param {RunSession} run @param {number} place @returns {number} */
+function valueOf(run, place) {
+  const { dense, factor } = run.present.weights;
+  return place < dense.length ? dense[place] : factor;
+}
+
+/** @param {RunSession} run @param {number} place @returns {[number, number]} ends of its slider */
+function findRange(run, place) {
+  if (place >= run.run.features.length) return [-1, 3];
+  const sizes = run.points.map((point) => Math.abs(point.weights[place]));
+  const reach = Math.max(0.2, 2 * Math.max(...sizes));
+  return [-reach, reach];
+}
+
+/** @param {Control} control @param {number} value */
+function moveMark(control, value) {
+  const mark = control.curve.querySelector(".mark");
+  if (mark === null) return;
+  const x = (CURVE.width * (value - control.low)) / (control.high - control.low);
+  mark.setAttribute("x1", String(x));
+  mark.setAttribute("x2", String(x));
+}
+
+/** @param {RunSession} run @param {Control} control */
+function drawSurface(run, control) {
+  if (run.run.formula === null) return;
+  const { weights, scores, choice: rows, totals } = run.present;
+  const slopes = control.place < run.lists.features.length
+    ? run.lists.features[control.place]
+    : computeSparseShares(run.lists, weights);
+  const value = valueOf(run, control.place);
+  const { ends, scores: heights } = computeSurface(run.lists,
+    { slopes, scores, choice: rows, totals, at: value, low: control.low, high: control.high });
+  let least = Math.min(...heights);
+  let most = Math.max(...heights);
+  const margin = Math.max((most - least) * 0.1, 0.002);
+  least -= margin;
+  most += margin;
+  /** @param {number} x */
+  const toX = (x) => ((x - control.low) / (control.high - control.low)) * CURVE.width;
+  /** @param {number} y */
+  const toY = (y) => CURVE.height * (1 - (y - least) / (most - least));
+  let path = `M0 ${toY(heights[0]).toFixed(1)}`;
+  heights.forEach((height, k) => {
+    path += `V${toY(height).toFixed(1)}H${toX(ends[k + 1]).toFixed(1)}`;
+  });
+  const best = run.run.isRate ? Math.min(...heights) : Math.max(...heights);
+  const x = toX(value);
+  replaceChildren(control.curve,
+    drawing("title", {}, `${run.run.metric} along ${control.name}: best ${formatScore(best)}. Click to move there.`),
+    drawing("line", { class: "zero", x1: toX(0), x2: toX(0), y1: 0, y2: CURVE.height }),
+    drawing("path", { d: path, class: "line" }),
+    drawing("line", { class: "mark", x1: x, x2: x, y1: 0, y2: CURVE.height }));
+}
+
+/** @param {RunSession} run */
+function listSparse(run) {
+  const names = run.run.sparseNames ?? [];
+  const list = element("ul", { class: "sparse" });
+  const search = /** @type {HTMLInputElement} */ (element("input", {
+    type: "search", placeholder: "Sparse feature", "aria-label": "Search sparse features", oninput: () => show(),
+  }));
+  function show() {
+    const { sparse, factor } = run.present.weights;
+    const wanted = search.value.toLowerCase();
+    const matching = names.map((name, k) => /** @type {[string, number]} */ ([name, factor * sparse[k]]))
+      .filter(([name, weight]) => weight !== 0 && name.toLowerCase().includes(wanted))
+      .sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
+    replaceChildren(list, matching.slice(0, MOST_SPARSE).map(([name, weight]) =>
+      element("li", {}, element("bdi", {}, name), ` ${formatWeight(weight)}`)),
+      matching.length > MOST_SPARSE && element("li", {}, `${formatCount(matching.length - MOST_SPARSE)} more`));
+  }
+  const details = element("details", { ontoggle: show }, element("summary", {}, `${formatCount(names.length)} sparse weights`), search, list);
+  return details;
+}

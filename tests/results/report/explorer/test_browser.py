@@ -1,0 +1,233 @@
+"""Test the page of two runs in a browser: one start of Chromium serves all tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import mosesplug
+from mosesplug.cli.main import main
+from mosesplug.results.views.run import open_run
+from tests.browser import Browser, find_chromium, open_browser
+from tests.results.pages import check_whole
+from tests.results.report.explorer.explored import (
+    N_SENTENCES,
+    SPARSE,
+    make_explored_run,
+    make_references,
+)
+
+pytest.importorskip("matplotlib")
+
+
+class Shown(NamedTuple):
+    """A page of two runs, and the browser that shows it."""
+
+    browser: Browser
+    page: Path
+    first: Path
+    references: Path
+
+    def open(self, fragment: str = "") -> Browser:
+        """Load the page anew."""
+        self.browser.open(self.page, fragment)
+        return self.browser
+
+    def read(self, fact: str) -> str:
+        """Return a number of the summary."""
+        text: str = self.browser.evaluate(f"document.querySelector('[data-fact={fact}]').value")
+        return text
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
+    """Two runs on one page."""
+    find_chromium()
+    directory = tmp_path_factory.mktemp("runs")
+    runs = [make_explored_run(directory / name, seed=seed) for name, seed in (("a", 1), ("b", 2))]
+    references, source = directory / "refs", directory / "source"
+    references.write_bytes(b"".join(line + b"\n" for line in make_references()))
+    source.write_text("<b>zwei</b> & mehr\n" * N_SENTENCES)
+    page = mosesplug.report(runs, directory / "p.html", references=references, source=source)
+    with open_browser() as browser:
+        yield Shown(browser, page, runs[0], references)
+        assert browser.problems == []
+
+
+def set_weight(browser: Browser, place: int, value: float) -> None:
+    """Move a slider as a hand does, and wait for the next frame."""
+    browser.evaluate(
+        "new Promise((done) => {"
+        f"const slider = document.querySelector('#w{place}'); slider.value = '{value}';"
+        "slider.dispatchEvent(new Event('input'));"
+        "requestAnimationFrame(() => requestAnimationFrame(done)); })"
+    )
+
+
+def test_page_needs_nothing_else_and_loads_nothing(shown: Shown) -> None:
+    text = shown.page.read_text()
+    check_whole(text)
+    assert "default-src 'none'" in text.replace("&#x27;", "'")
+    ids = shown.open().evaluate("[...document.querySelectorAll('h2')].map((one) => one.id)")
+    assert len(ids) == len(set(ids))
+
+
+def test_moved_weight_scores_as_mosesplug_score(
+    shown: Shown, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    browser = shown.open()
+    before = shown.read("BLEU")
+    with open_run(shown.first) as run:
+        vector, space = run.vector.copy(), run.space
+        vector[1] = 0.125
+        merged = run.store.tuning_set()
+        assert before == f"{_score(run, merged, run.vector):.4f}"
+        rows = merged.first_best(vector)
+        starts = merged.offsets[: len(rows)]
+        texts = [
+            run.store.hypotheses(sentence)[row - start]
+            for sentence, (row, start) in enumerate(zip(rows, starts, strict=True))
+        ]
+        changed = int(np.sum(rows != merged.first_best(_first(run))))
+    set_weight(browser, 1, 0.125)
+    assert space.names[1] == "TM0_0"
+    output, references = tmp_path / "output", tmp_path / "refs"
+    output.write_bytes(b"".join(text + b"\n" for text in texts))
+    references.write_bytes(b"".join(shown.references.read_bytes().splitlines(True)[: len(texts)]))
+    words = ["score", str(output), str(references), "--metric", "BLEU", "--samples", "0"]
+    with pytest.raises(SystemExit):
+        main([*words, "--json"])
+    (scored,) = json.loads(capsys.readouterr().out)
+    assert shown.read("BLEU") == f"{scored['score']:.4f}" != before
+    assert shown.read("changed") == f"{changed} of {N_SENTENCES}"
+    # A link leads to the same weights, and undo away from them.
+    fragment = browser.evaluate("location.hash")
+    shown.open(fragment)
+    assert shown.read("BLEU") == f"{scored['score']:.4f}"
+
+
+def _first(run: Any) -> Any:
+    return run.decoding_weights(1).normalize().vector(run.space)
+
+
+def _score(run: Any, merged: Any, vector: Any) -> float:
+    return float(run.metric.score(merged.stats[merged.first_best(vector)].sum(axis=0)))
+
+
+def test_buttons_undo_curves_and_copies(shown: Shown) -> None:
+    browser = shown.open()
+    result = shown.read("BLEU")
+    browser.evaluate("document.querySelector('[data-point=\"1\"]').click()")
+    assert "point=1" in browser.evaluate("location.hash")
+    browser.evaluate(
+        "[...document.querySelectorAll('button')].find((b) => b.textContent === 'Undo').click()"
+    )
+    assert shown.read("BLEU") == result
+    browser.wait_for("document.querySelector('.surface .mark')")
+    browser.evaluate(
+        "(() => { const curve = document.querySelector('.surface');"
+        "const box = curve.getBoundingClientRect();"
+        "curve.dispatchEvent(new MouseEvent('click', { clientX: box.left + box.width / 4 }));"
+        "return new Promise((done) => requestAnimationFrame(() =>"
+        " requestAnimationFrame(done))); })()"
+    )
+    slider = "document.querySelector('#w0')"
+    share = browser.evaluate(f"({slider}.value - {slider}.min) / ({slider}.max - {slider}.min)")
+    assert share == pytest.approx(0.25, abs=0.02)
+    browser.evaluate("document.querySelector('[data-point=\"3\"]').click()")
+    copies = [
+        browser.evaluate(
+            f"(() => {{ [...document.querySelectorAll('.copy button')][{place}].click();"
+            "return document.querySelector('.copy textarea').value; })()"
+        )
+        for place in range(3)
+    ]
+    with open_run(shown.first) as run:
+        weights = run.weights.normalize()
+    lm, *tm = weights.dense
+    assert copies[0].startswith(f"[weight]\nLM0= {lm!r}\nTM0= {tm[0]!r} {tm[1]!r}\n")
+    sparse = {name: weight for name, weight in weights.sparse.items() if weight}
+    assert json.loads(copies[1]) == {"dense": {"LM0": lm, "TM0": tm}, "sparse": sparse}
+    assert copies[2].startswith(f"LM0={lm!r} TM0_0={tm[0]!r} ")
+
+
+def test_search_and_a_sentence_with_hostile_texts(shown: Shown) -> None:
+    browser = shown.open("#tab=sentences&search=script%3E.*dog&field=any+hypothesis")
+    rows = "[...document.querySelectorAll('[data-sentence]')].map((one) => one.dataset.sentence)"
+    assert browser.evaluate(rows) == ["0"]
+    browser.evaluate("document.querySelector('[data-sentence]').click()")
+    detail = browser.evaluate("document.querySelector('.sentence-detail').textContent")
+    assert "<b>zwei</b> & mehr" in detail
+    assert "<img src=x onerror=\"document.title='image'\">" in detail
+    assert "</script><script>document.title='script'</script>" in detail
+    for role in ("1-best", "oracle", "hope", "fear", "sparse features", "1:"):
+        assert role in detail
+    assert browser.evaluate("document.querySelectorAll('#panel-sentences :is(img, b)').length") == 0
+    assert browser.evaluate("document.title").startswith("Tuning in")
+    # An invalid expression is explained, and hides nothing.
+    browser.open(shown.page, "#tab=sentences&search=(")
+    message = browser.evaluate("document.querySelector('.sentences [role=status]').textContent")
+    assert message.startswith("Not a regular expression")
+    assert len(browser.evaluate(rows)) == N_SENTENCES
+
+
+def test_sparse_features_are_one_factor(shown: Shown) -> None:
+    browser = shown.open()
+    set_weight(browser, 3, -1.0)
+    with open_run(shown.first) as run:
+        vector = run.vector * np.where(np.arange(len(run.vector)) < 3, 1.0, -1.0)
+        assert shown.read("BLEU") == f"{_score(run, run.store.tuning_set(), vector):.4f}"
+    names = browser.evaluate(
+        "(() => { const details = document.querySelector('ul.sparse').parentElement;"
+        "details.open = true; return new Promise((done) => setTimeout(() => done("
+        "[...details.querySelectorAll('bdi')].map((one) => one.textContent)), 50)); })()"
+    )
+    assert set(names) <= set(SPARSE)
+
+
+def test_two_runs_side_by_side(shown: Shown) -> None:
+    browser = shown.open("#tab=runs")
+    rows = browser.evaluate(
+        "[...document.querySelectorAll('.runs table')].map((table) => [...table.rows]"
+        ".map((row) => [...row.cells].map((cell) => cell.textContent)))"
+    )
+    runs, weights, sentences = rows
+    assert [row[0] for row in runs[1:]] == ["a", "b"]
+    compared = dict(zip(runs[0], runs[2], strict=True))
+    assert float(compared["p(AR)"]) > 0
+    assert float(compared["difference"]) == pytest.approx(
+        float(compared["result in its lists"]) - float(runs[1][6]), abs=1.01e-4
+    )
+    assert [row[0] for row in weights] == ["feature", "LM0_0", "TM0_0", "TM0_1"]
+    assert 1 < len(sentences) <= N_SENTENCES
+    browser.evaluate("document.querySelector('.runs table:last-of-type button')?.click()")
+    browser.evaluate("document.querySelector('#tab-curves').click()")
+    assert browser.evaluate("document.querySelectorAll('.charts svg.chart').length") == 5
+    browser.evaluate(
+        "document.querySelector('svg.chart').dispatchEvent("
+        "new KeyboardEvent('keydown', { key: 'ArrowRight' }))"
+    )
+    assert browser.evaluate("document.querySelector('.values').textContent").startswith(
+        "iteration 1: a: decoded 0."
+    )
+
+
+def test_narrow_screens_and_paper(shown: Shown) -> None:
+    browser = shown.open()
+    browser.resize(390, 844)
+    for tab in ("weights", "sentences", "curves", "runs", "report"):
+        browser.evaluate(f"document.querySelector('#tab-{tab}').click()")
+        assert browser.evaluate("document.documentElement.scrollWidth") <= 390
+    browser.evaluate("document.querySelector('#tab-weights').click()")
+    browser.print_media("print")
+    visible = (
+        "['.panel-weights', '#panel-report', '#features', '#features-2'].map((name) =>"
+        " getComputedStyle(document.querySelector(name)).display !== 'none')"
+    )
+    assert browser.evaluate(visible) == [False, True, True, True]
+    browser.print_media("")

@@ -1,0 +1,217 @@
+"""Test the page's scripts against Python, in Node.js."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from mosesplug.metrics import metric
+from mosesplug.metrics.error_rates import display_score
+from mosesplug.metrics.outside import OutsideMetric
+from mosesplug.metrics.protocol import score_sentences
+from mosesplug.metrics.registry import built_in_names
+from mosesplug.results.report.explorer import page
+from mosesplug.results.report.explorer.formulas import find_formula
+from mosesplug.results.report.explorer.run_data import gather_explorer
+from mosesplug.results.views.run import StoredRun, open_run
+from mosesplug.results.views.texts import ParallelText
+from tests.results.report.explorer.explored import make_explored_run
+from tests.results.runs import gather_report
+from tests.waiting import LIMIT
+
+SCRIPTS = Path(page.__file__).parent / "scripts"
+
+PROGRAM = """
+import { readFileSync } from "node:fs";
+const scripts = process.argv[1];
+const load = (name) => import(`file://${scripts}/${name}.js`);
+const [metrics, data, scorer, sessions, format, words, state] = await Promise.all(
+  ["metrics", "data", "scorer", "session", "format", "words", "state"].map(load));
+const task = JSON.parse(readFileSync(0, "utf8"));
+const answer = { scores: [], sentences: [], runs: [] };
+for (const { formula, rows } of task.metrics) {
+  answer.scores.push(rows.map((row) => metrics.scoreTotals(formula, row)));
+  answer.sentences.push(rows.map((row) => metrics.scoreSentence(formula, row)));
+}
+for (const { document, weights, probes } of task.runs) {
+  const lists = await data.RunLists.read(document);
+  const run = new sessions.RunSession(document, lists);
+  const decisions = weights.map(({ dense, factor }) => {
+    const own = { ...run.pointWeights(run.points.length - 1), dense, factor };
+    const { choice, score } = run.decide(own);
+    return { choice: [...choice], score: format.formatScore(score) };
+  });
+  const surfaces = probes.map((at, feature) => {
+    const { weights, scores, choice, totals } = run.present;
+    const slopes = feature < lists.features.length ? lists.features[feature]
+      : scorer.computeSparseShares(lists, weights);
+    const value = feature < lists.features.length ? weights.dense[feature] : weights.factor;
+    const line = { slopes, scores, choice, totals, at: value, low: -3, high: 3 };
+    const { ends, scores: heights } = scorer.computeSurface(lists, line);
+    return at.map((x) => heights[ends.findLastIndex((end, k) => end <= x && k < heights.length)]);
+  });
+  answer.runs.push({ decisions, surfaces, texts: lists.texts(0), points: run.points.map((_, k) =>
+    format.formatScore(run.decide(run.pointWeights(k)).score)) });
+}
+answer.fixed = task.fixed.map(([value, digits]) => format.formatFixed(value, digits));
+answer.words = words.compareWords("a c d", "a b c").map(({ kind, word }) => `${kind} ${word}`);
+const kept = { tab: "sentences", weights: [0.1, -2], base: 0, search: "a&b=c", changed: true };
+answer.state = [kept, state.decodeState(`#${state.encodeState(kept)}`)];
+answer.broken = state.decodeState("#weights=1,x&run=-1&sentence=1e9&factor=Infinity&other=1");
+console.log(JSON.stringify(answer));
+"""
+
+METRICS = [
+    *(metric(name) for name in built_in_names()),
+    *(metric("CHRF", "beta:2,smooth:0.5"), metric("BLEU:0.7+TER:0.2+WER:0.1")),
+    *(OutsideMetric("COMET"), OutsideMetric("ERR", "ratio", True, (0, 1))),
+]
+
+
+def draw_rows(rng: np.random.Generator, n_statistics: int) -> NDArray[np.float64]:
+    """Statistics as sums have them, and those of empty sentences."""
+    rows = rng.integers(0, 60, size=(40, n_statistics)) * rng.integers(0, 2, size=(40, 1))
+    rows[::3] = np.sort(rows[::3], axis=1)[:, ::-1]
+    return rows.astype(np.float64)
+
+
+def decode(run: StoredRun, vector: NDArray[np.float64]) -> tuple[list[int], float]:
+    """The choice of weights in the merged lists, and its score."""
+    merged = run.store.tuning_set()
+    rows = merged.first_best(vector)
+    totals = merged.stats[rows].sum(axis=0)
+    return rows.tolist(), display_score(run.signature, float(run.metric.score(totals)))
+
+
+def make_task(run: StoredRun, rng: np.random.Generator) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the scripts are to compute for a run, and what Python does."""
+    report = gather_report(run, ParallelText())
+    document = gather_explorer(run, ParallelText(), report, "run", None).document
+    result = run.vector
+    weights = [(rng.integers(-2, 3, size=3) / 4, float(rng.integers(-2, 3))) for _ in range(8)]
+    choices = [decode(run, np.append(dense, factor * result[3:])) for dense, factor in weights]
+    places = rng.uniform(-2.9, 2.9, size=(4, 8))
+    surfaces = []
+    for feature, own in enumerate(places):
+        moved = np.repeat(result[None], len(own), axis=0)
+        if feature < 3:
+            moved[:, feature] = own
+        else:  # the factor of the sparse features
+            moved[:, 3:] *= own[:, None]
+        surfaces.append([decode(run, vector)[1] for vector in moved])
+    asked = {
+        "document": document,
+        "weights": [{"dense": dense.tolist(), "factor": factor} for dense, factor in weights],
+        "probes": places.tolist(),
+    }
+    expected = {
+        "choices": [choice for choice, _ in choices],
+        "scores": [f"{score:.4f}" for _, score in choices],
+        "surfaces": surfaces,
+        "points": [f"{point['score']:.4f}" for point in document["points"]],
+    }
+    return asked, expected
+
+
+def draw_numbers(rng: np.random.Generator) -> list[tuple[float, int]]:
+    """Numbers to print, among them ties between two decimals."""
+    ties = [(number / 32, 4) for number in range(-40, 41)] + [(0.5, 0), (1.5, 0), (2.5, 0)]
+    return ties + [(value, 4) for value in rng.normal(size=50).tolist()] + [(-1e-5, 4), (0.0, 4)]
+
+
+@pytest.fixture(scope="module")
+def answer(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What Python computes, and under ``js`` what the scripts do."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("there is no Node.js to run the page's scripts in")
+    rng = np.random.default_rng(5)
+    known = [one for one in METRICS if find_formula(one) is not None]
+    rows = [draw_rows(rng, one.n_statistics) for one in known]
+    asked, expected = [], []
+    for name in ("BLEU", "WER", "BLEU,TER"):
+        directory = tmp_path_factory.mktemp("run") / "work"
+        with open_run(make_explored_run(directory, name=name)) as run:
+            one, other = make_task(run, rng)
+        asked.append(one)
+        expected.append(other)
+    numbers = draw_numbers(rng)
+    formulas = [
+        {"formula": find_formula(one), "rows": own.tolist()}
+        for one, own in zip(known, rows, strict=True)
+    ]
+    done = subprocess.run(
+        [node, "--input-type=module", "--eval", PROGRAM, str(SCRIPTS)],
+        input=json.dumps({"metrics": formulas, "runs": asked, "fixed": numbers}),
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+    )
+    assert done.returncode == 0, done.stderr
+    answers = json.loads(done.stdout)
+    return {"known": known, "rows": rows, "runs": expected, "fixed": numbers, "js": answers}
+
+
+def test_scores_of_all_metrics(answer: dict[str, Any]) -> None:
+    js = answer["js"]
+    for one, rows, scores, sentences in zip(
+        answer["known"], answer["rows"], js["scores"], js["sentences"], strict=True
+    ):
+        np.testing.assert_allclose(scores, one.score(rows), rtol=1e-14, atol=1e-14)
+        np.testing.assert_allclose(sentences, score_sentences(one, rows), rtol=1e-14, atol=1e-14)
+    assert len(answer["known"]) >= 13
+
+
+def test_choices_and_corpus_scores_with_ties(answer: dict[str, Any]) -> None:
+    for expected, found in zip(answer["runs"], answer["js"]["runs"], strict=True):
+        choices = [decision["choice"] for decision in found["decisions"]]
+        # The list of the last sentence is empty.
+        assert {choice.pop() for choice in choices} == {-1}
+        assert choices == expected["choices"]
+        assert [decision["score"] for decision in found["decisions"]] == expected["scores"]
+        assert found["points"] == expected["points"]
+
+
+def test_error_surfaces_are_those_of_decoding(answer: dict[str, Any]) -> None:
+    for expected, found in zip(answer["runs"], answer["js"]["runs"], strict=True):
+        np.testing.assert_allclose(found["surfaces"], expected["surfaces"], atol=1e-12)
+
+
+def test_texts_have_no_control_characters(answer: dict[str, Any]) -> None:
+    texts = answer["js"]["runs"][0]["texts"]
+    assert texts[2] == "the \\x1b[31m red \\u202e house \ufffd is old"
+
+
+def test_numbers_are_those_of_python(answer: dict[str, Any]) -> None:
+    assert answer["js"]["fixed"] == [f"{value:.{digits}f}" for value, digits in answer["fixed"]]
+
+
+def test_differences_of_words(answer: dict[str, Any]) -> None:
+    assert answer["js"]["words"] == ["same a", "missing b", "same c", "added d"]
+
+
+def test_state_survives_the_address(answer: dict[str, Any]) -> None:
+    kept, found = answer["js"]["state"]
+    assert kept == found
+    assert answer["js"]["broken"] == {}
+
+
+def test_types_of_scripts() -> None:
+    compiler = shutil.which("tsc")
+    if compiler is None:
+        pytest.skip("there is no TypeScript compiler to check the types of the page's scripts")
+    options = (
+        *("--allowJs", "--checkJs", "--noEmit", "--strict", "--noUnusedLocals"),
+        *("--target", "es2023", "--module", "es2022", "--moduleResolution", "bundler"),
+        *("--lib", "es2023,dom,dom.iterable"),
+    )
+    command = [compiler, *options, *map(str, sorted(SCRIPTS.glob("*.js")))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 0, done.stdout
