@@ -76,9 +76,9 @@ class Opt:
         tune_default: the default of ``mosesplug tune``, if it differs from ``default``, which is
             that of ``mert-moses`` and of runs that are configured in Python.
         exists: what must exist: a ``file``, ``references``, a ``path`` (a file, directory or pipe),
-            the files of ``scores``, of ``features`` (``NAME=FILE``) or of ``weights``, or
-            nothing (""). Several words are for several values of one option; the first is that
-            of all values but the last ones.
+            the files of ``scores``, of ``features`` (``NAME=FILE``), of a ``monitor`` or of
+            ``weights``, or nothing (""). Several words are for several values of one option; the
+            first is that of all values but the last ones.
         is_output: whether it names a file or directory that the command may create.
         what: the value in error messages, as "the input".
         stored_name: its name in the store, if a continued run reports that it changed.

@@ -278,6 +278,7 @@ class Configuration:
             "Held-out",
             name="monitor",
             metavar="NAME=INPUT,REFS",
+            exists="monitor",
             parse=parse_monitors,
             note="translated with the held-out set, or after each iteration",
             details="Source sentences and references, as those of --heldout, translated with it "

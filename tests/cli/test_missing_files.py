@@ -54,7 +54,9 @@ class _Parameter:
         if self.names_files:
             paths = [_ABSENT if place == absent else "present" for place in range(len(values))]
             values = [
-                f"name={path}" if name.startswith("NAME=") else path
+                (f"name={path},{path}" if "," in name else f"name={path}")
+                if name.startswith("NAME=")
+                else path
                 for name, path in zip(self.metavars, paths, strict=True)
             ]
         return values if self.click.param_type_name == "argument" else [self.click.opts[0], *values]

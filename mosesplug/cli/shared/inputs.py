@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from mosesplug.errors import UsageError
 from mosesplug.options import Opt
 
 Mark = TypeVar("Mark")
@@ -88,6 +89,15 @@ def _check_features(value: str, what: str) -> None:
     _check_named(parse_added_features([value], what.removeprefix("--")), what)
 
 
+def _check_monitor(value: str, what: str) -> None:
+    from mosesplug.settings.online import parse_monitors
+
+    try:
+        parse_monitors([value])
+    except ValueError as error:
+        raise UsageError(f"{what} {error}") from error
+
+
 def _check_named(named: Iterable[Any], what: str) -> None:
     for source in named:
         for path in source.paths:
@@ -101,5 +111,6 @@ _CHECKS: Mapping[str, Callable[[Any, str], None]] = {
     "weights": _check_weights,
     "scores": _check_scores,
     "features": _check_features,
+    "monitor": _check_monitor,
 }
 """The check of each kind of files; whether a ``file`` is one is left to its reader."""
