@@ -69,7 +69,7 @@ class ListChanges:
         return (*self.added_features, *self.derived_features)
 
     def makes(self, name: str) -> bool:
-        """Return whether a name is that of such a feature, or of one of its values (``LM_2``)."""
+        """Return whether a name is that of such a feature or of its values (``LM_2``)."""
         group, underscore, number = name.rpartition("_")
         is_value = bool(underscore) and number.isdecimal()
         return name in self.names or (is_value and group in self.names)

@@ -24,7 +24,7 @@ Places = StrPath | Sequence[StrPath]
 
 @dataclass(frozen=True, repr=False)
 class ErrorReport(SearchErrors, Tabular):
-    """Errors of the search and of the model; it prints as a table of counts and a paragraph.
+    """Errors of search and model; it prints as a table of counts and advice.
 
     ``search_errors`` returns it.
     """

@@ -209,7 +209,7 @@ def _learn_bins(
     names: Sequence[str] | None,
     dense: Sequence[str] | None,
 ) -> LearningSettings:
-    """Return settings with the bounds of bins; names of the call outweigh those of settings."""
+    """Return settings with the bounds of bins; names of the call come first."""
     named = replace(
         settings.lists,
         names=None if names is None else tuple(names),

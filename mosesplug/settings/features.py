@@ -70,7 +70,7 @@ class DerivedFeature:
         return replace(self, text=definition.spelled, expression=definition)
 
     def agrees(self, recorded: DerivedFeature) -> bool:
-        """Return whether weights record this definition; theirs may have bounds, and fewer bins."""
+        """Return whether weights record this definition, perhaps with bounds."""
         if self.has_bounds or not recorded.has_bounds:
             return self.expression == recorded.expression
         pairs = list(zip(list_bins(self.expression), list_bins(recorded.expression), strict=False))
