@@ -144,7 +144,8 @@ def score(
     if isinstance(select, int) and select < 1:
         raise UsageError(f"select is {select}: give a rank from 1, or 'oracle'")
     settings = make_list_keywords(reading)
-    if references is None and not scores:
+    given = () if metrics is None or isinstance(metrics, str) else metrics
+    if references is None and not scores and all(isinstance(metric, str) for metric in given):
         raise UsageError("references is missing: give references, or scores")
     if settings.transform is not None and select is None and not isinstance(hypotheses, NBest):
         raise UsageError(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from mosesplug.metrics.interpolated import InterpolatedMetric, InterpolatedReferences
+from mosesplug.metrics.interpolated import InterpolatedMetric
 from mosesplug.metrics.outside import OutsideMetric
-from mosesplug.metrics.protocol import Metric, PreparedReferences
+from mosesplug.metrics.protocol import Metric
 
 
 def bind_source(metric: Metric, source: Sequence[bytes] | None) -> Metric:
@@ -24,17 +24,6 @@ def change_scored(metric: Metric, change: Callable[[OutsideMetric], OutsideMetri
     if isinstance(metric, OutsideMetric) and metric.scorer is not None:
         return change(metric)
     return metric
-
-
-def list_scored(
-    metric: Metric, prepared: PreparedReferences
-) -> Iterator[tuple[OutsideMetric, PreparedReferences]]:
-    """Yield the metrics with a scorer, and what each of them prepared."""
-    if isinstance(metric, InterpolatedMetric) and isinstance(prepared, InterpolatedReferences):
-        for part, own in zip(metric.metrics, prepared.parts, strict=True):
-            yield from list_scored(part, own)
-    elif isinstance(metric, OutsideMetric) and metric.scorer is not None:
-        yield metric, prepared
 
 
 def has_scorer(metric: Metric) -> bool:

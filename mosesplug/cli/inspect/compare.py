@@ -31,15 +31,29 @@ def compare(options: CompareCommand) -> None:
     for note in (note for system in systems for note in system.notes):
         print(f"note: {note}", file=sys.stderr)
     sources = parse_score_sources(options.scores or ())
-    if options.refs is None and not sources:
-        raise UsageError("there are no references: give --refs FILE, or --scores NAME=FILE,...")
+    commands = options.score_commands.commands
+    if options.refs is None and not (sources or commands):
+        raise UsageError(
+            "there are no references: give --refs FILE, or --scores NAME=FILE,..., or "
+            "--score-command NAME=COMMAND"
+        )
+    if options.source is not None and not (options.analysis or options.html or commands):
+        raise UsageError("--source requires --analysis or --html, or --score-command")
+    names = [source.name for source in sources]
+    if both := [name for name in options.score_commands.names if name in names]:
+        raise UsageError(f"both --scores and --score-command name {both[0]}")
+    if (options.analysis or options.html) and options.refs is None and not sources:
+        raise UsageError("--analysis and --html need --refs FILE, or --scores NAME=FILE,...")
     translations = [path for system in systems for path in system.translations]
     inputs = [Path(path) for path in translations if isinstance(path, str | PathLike)]
     inputs += [path for source in sources for path in source.paths]
     inputs += [path for path in (options.source, options.frequency_text) if path is not None]
     inputs += [] if options.refs is None else reference_files(options.refs)
     check_output(options.html, "--html", inputs)
-    outside = make_outside_metrics(sources)
+    outside = (
+        *make_outside_metrics(sources),
+        *options.score_commands.make_metrics(options.source),
+    )
     lines: Sequence[Sequence[bytes]]
     lines = [] if options.refs is None else read_references(options.refs)
     systems = attach_scores(systems, sources)

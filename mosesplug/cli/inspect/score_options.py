@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from mosesplug.cli.inspect.list_options import SCORE_COMMANDS, list_settings
+from mosesplug.cli.inspect.list_options import list_settings
+from mosesplug.cli.shared.commands import NestedSettings
 from mosesplug.cli.shared.completion import complete_metrics
 from mosesplug.cli.shared.parameters import (
     Errors,
@@ -20,12 +21,13 @@ from mosesplug.cli.shared.parameters import (
     Seed,
     SentenceIdsOfLines,
 )
-from mosesplug.options import Opt
+from mosesplug.options import Opt, list_options
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
+from mosesplug.settings.score_commands import ScoreCommands, make_score_commands
 
 _UNUSED = (
-    *("ids", "dense", "drop-feature", "rename", "templates", "source", "add-feature"),
-    *("derive", "scores", *SCORE_COMMANDS),
+    *("ids", "dense", "drop-feature", "rename", "templates", "add-feature"),
+    *("derive", "scores"),
 )
 """Settings of lists that scores do not depend on."""
 
@@ -43,7 +45,7 @@ class ScoreCommand:
     and those of plug-ins.
 
     --scores adds a metric that another program computed: a line for each sentence, or with --nbest
-    for each hypothesis.
+    for each hypothesis. --score-command adds one that a command computes now.
 
     Example: mosesplug score output.en dev.en --metric 'BLEU tokenize:13a' --metric 'CHRF beta:2'
     """
@@ -103,7 +105,8 @@ class CompareCommand:
     better.
 
     --scores adds a metric that another program computed, such as COMET: one file for each
-    translation, in their order. NAME=FILE,...:error is an error rate.
+    translation, in their order. NAME=FILE,...:error is an error rate. --score-command adds one that
+    a command computes now.
 
     --analysis and --html show how the systems differ, after compare-mt (Neubig et al. 2019). The
     first metric scores single sentences.
@@ -150,12 +153,16 @@ class CompareCommand:
             requires=("refs", "analysis or html"),
         ),
     ] = None
-    source: Annotated[Path | None, Opt("The source sentences.", requires=("analysis or html",))] = (
-        None
-    )
+    source: Annotated[
+        Path | None, Opt("The source sentences, for the analysis and --score-command.")
+    ] = None
     ngrams: Annotated[int, Opt("N-grams in each table.", minimum=0, metavar="N")] = 10
     examples: Annotated[int, Opt("Examples of each kind.", minimum=0, metavar="N")] = 5
     quiet: Quiet = False
+    score_commands: Annotated[
+        ScoreCommands,
+        NestedSettings(list_options(ScoreCommands), make_score_commands, has_panels=False),
+    ] = field(default_factory=ScoreCommands)
 
 
 @dataclass(frozen=True)
