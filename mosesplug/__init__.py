@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mosesplug.api.run import Run, open_run, report
     from mosesplug.api.run_comparisons import Explanation, WeightEffect
     from mosesplug.api.run_page import RunPage
+    from mosesplug.api.score_commands import command_metric
     from mosesplug.api.scoring import compare, score
     from mosesplug.api.search_errors import search_errors
     from mosesplug.api.tables.table import Table
@@ -76,6 +77,7 @@ __all__ = [
     "algorithms",
     "analyze",
     "check",
+    "command_metric",
     "compare",
     "cross_validate",
     "forecast_experiment",
@@ -111,6 +113,7 @@ _MODULES = {
     "mosesplug.api.run": "Run open_run report",
     "mosesplug.api.run_comparisons": "Explanation WeightEffect",
     "mosesplug.api.run_page": "RunPage",
+    "mosesplug.api.score_commands": "command_metric",
     "mosesplug.api.scoring": "compare score",
     "mosesplug.api.search_errors": "search_errors",
     "mosesplug.api.lists.statistics": "StatisticsMetric",
