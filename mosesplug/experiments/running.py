@@ -81,7 +81,7 @@ def is_translated(run: PlannedRun, test: SharedText) -> bool:
 
 
 def read_test_cpu(run: PlannedRun) -> float | None:
-    """Return the CPU seconds in which a finished run translated its tests; None if unknown."""
+    """Return the CPU seconds in which a run translated its tests; None if unknown."""
     total = 0.0
     for test in run.tests:
         seconds = _read_json(translation_path(run, test).with_suffix(".json")).get("cpu")

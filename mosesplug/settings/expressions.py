@@ -118,7 +118,7 @@ class Bin:
 
 @dataclass(frozen=True)
 class Pair:
-    """Indicators of all pairs of bins of two values, those of the first bin of the left first."""
+    """Indicators of all pairs of bins of two values, by the bins of the left first."""
 
     left: Bin
     right: Bin
@@ -143,7 +143,7 @@ def list_bins(definition: Definition) -> tuple[Bin, ...]:
 
 
 def parse_definition(text: str) -> Definition:
-    """Parse the definition of a feature, or of indicator features; blanks do not count.
+    """Parse the definition of a feature or of indicators; blanks do not count.
 
     Raises:
         ExpressionError: the text is no definition, or too long.

@@ -1,4 +1,4 @@
-"""Learn the bounds of bins: quantiles of values in the lists (Nguyen, Mahajan & He 2007).
+"""Learn the bounds of bins: quantiles of values (Nguyen, Mahajan & He 2007).
 
 Only features count, never references, so that bounds fit held-out sentences as they fit others.
 """

@@ -358,7 +358,7 @@ def _list_units(features: Sequence[DerivedFeature]) -> set[str]:
 def _select_recorded(
     features: Sequence[DerivedFeature], block: NBestList
 ) -> Sequence[DerivedFeature]:
-    """Leave out recorded definitions that a block has, or that it lacks the features for."""
+    """Leave out recorded definitions that a block has or cannot compute."""
     space = FeatureSpace(block.groups)
     known = {*space.group_names, *space.labels, *space.names}
     selected = []

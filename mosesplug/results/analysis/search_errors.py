@@ -1,4 +1,4 @@
-"""Tell errors of the search from errors of the model, by derivations of the references.
+"""Tell search errors from model errors, by derivations of the references.
 
 A derivation of a reference that scores higher than the 1-best is an error of the search, which lost
 it. One that scores lower is an error of the model, which prefers another translation. Forced
@@ -221,7 +221,7 @@ def find_search_errors(
     sparse_weights: Path | None = None,
     top: int | None = None,
 ) -> SearchErrors:
-    """Find the references in the lists or search graphs of a run, or in search graphs in files.
+    """Find the references in the lists or graphs of a run, or in graphs in files.
 
     Args:
         places: a run with forced decoding or with search graphs; or directories or files of graphs.
@@ -368,7 +368,7 @@ def _judge_graph(
 
 
 def _score_references(graph: WeightedGraph, texts: Sequence[tuple[bytes, ...]]) -> float | None:
-    """Return the model score of the best derivation of a reference; None if there is none."""
+    """Return the score of the best derivation of a reference; None without any."""
     product = intersect_references(graph.graph, texts)
     if product is None:
         return None
@@ -441,6 +441,6 @@ def _judge_list(
 
 
 def _find_forced(run: StoredRun, iteration: int) -> Path | None:
-    """Return the list of forced decoding of an iteration, beside its store; None if missing."""
+    """Return the list of forced decoding of an iteration; None if missing."""
     path = Workspace(run.path.parent, 0).run(iteration, "forced.best.out.gz")
     return path if path.is_file() else None

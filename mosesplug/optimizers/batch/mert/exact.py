@@ -39,7 +39,7 @@ _REMEDY = "Give fewer sentences, shorter lists or fewer features, or use method=
 
 @dataclass(frozen=True)
 class _Cones:
-    """Hypotheses in the space of homogeneous weights: any positive multiple chooses alike.
+    """Hypotheses and bounds, so that any positive multiple of weights chooses alike.
 
     Attributes:
         features: float64 ``[n_hyps, n]``, each divided by its unit.
@@ -56,7 +56,7 @@ class _Cones:
     has_scale: bool
 
     def weights(self, axis: Floats, initial: Floats) -> Floats:
-        """Return active weights along an axis; those of features that never vary keep theirs."""
+        """Return active weights along an axis; features that never vary keep theirs."""
         own = axis[: len(self.columns)] / self.units
         if self.has_scale:
             own = own / axis[-1]

@@ -115,7 +115,7 @@ def nearest_point(rows: Floats, n_rows: int, nearest: Floats, find_any: bool) ->
 
 @kernel
 def _find_affine(rows: Floats, corral: Ints, size: int, matrix: Floats, shares: Floats) -> bool:
-    """Find the point of the affine hull nearest to the origin, as shares that sum to 1.
+    """Find the point of the affine hull nearest to the origin, as shares of 1.
 
     Solves ``(G + 1) s = 1`` for the Gram matrix ``G`` by Cholesky's decomposition, then divides.
     """
@@ -151,7 +151,7 @@ def _find_affine(rows: Floats, corral: Ints, size: int, matrix: Floats, shares: 
 
 @kernel
 def keep_winners(features: Floats, offsets: Ints, bounds: Floats, wins: NDArray[Any]) -> bool:
-    """Mark the hypotheses that some weights inside the bounds choose; ties go to the first.
+    """Mark the hypotheses that some weights choose; ties go to the first.
 
     Args:
         features: float64 ``[n_hyps, n]``.
@@ -185,7 +185,7 @@ def keep_winners(features: Floats, offsets: Ints, bounds: Floats, wins: NDArray[
 
 @kernel
 def _add_rows(features: Floats, begin: int, end: int, chosen: int, rows: Floats, count: int) -> int:
-    """Append the unit normals of a hypothesis' ties with the others; return the new count.
+    """Append unit normals of a hypothesis' ties with others; return the new count.
 
     Of hypotheses with equal features, the first wins: -1 for the others.
     """
@@ -215,7 +215,7 @@ def list_regions(
     first: int,
     most: int,
 ) -> Regions:
-    """List the regions in which a hypothesis of the first sentence wins, in the order of choices.
+    """List the regions in which a hypothesis wins, in the order of choices.
 
     Args:
         features: float64 ``[n_hyps, n]``; at least one sentence, none of them empty.
