@@ -54,7 +54,7 @@ _NEEDED = {"refs": "references", "config": "features and starting weights"}
 
 @dataclass(frozen=True, repr=False)
 class Request:
-    """A request for n-best lists of all sentences, or of a mini-batch, decoded with these weights.
+    """A request for n-best lists of all sentences or of a mini-batch.
 
     Attributes:
         iteration: from 1; of an online run, the epoch.

@@ -32,6 +32,7 @@ from mosesplug.options import list_options
 from mosesplug.settings.build import make_plan
 from mosesplug.settings.configuration import Configuration, RunPlan
 from mosesplug.settings.defaults import fill_defaults
+from mosesplug.settings.online import parse_monitors
 from mosesplug.tuning.setup import check_run
 
 _RUN_PLACEHOLDERS = ("input", "refs", "config", "seed", "directory")
@@ -277,7 +278,11 @@ def _digest_files(values: Mapping[str, Any]) -> dict[str, str]:
         if option.name not in values or option.name in _WITHOUT_EFFECT or not option.exists:
             continue
         value = values[option.name]
-        files = reference_files(value) if option.exists == "references" else [Path(value)]
+        if option.exists == "monitor":
+            pairs = parse_monitors(value)
+            files = [f for one in pairs for f in (one.input, *reference_files(one.references))]
+        else:
+            files = reference_files(value) if option.exists == "references" else [Path(value)]
         if all(path.is_file() for path in files):
             digests[option.name] = digest(b"".join(map(read_bytes, files)))
     return digests

@@ -194,7 +194,7 @@ _MONITOR_NAME = re.compile(r"[\w.+-]+")
 def parse_monitors(
     monitors: Mapping[str, Any] | Iterable[str | Monitor],
 ) -> tuple[Monitor, ...]:
-    """Return monitors of texts ``NAME=INPUT,REFS``, or of ``(input, references)`` by name.
+    """Return monitors of texts ``NAME=INPUT,REFS``, or of pairs of files by name.
 
     Raises:
         ValueError: a text or a pair has another form, or a name occurs twice.

@@ -1,4 +1,4 @@
-"""An online run whose mini-batches somebody else decodes: ask for one, tell its lists.
+"""An online run whose mini-batches somebody else decodes: ask and tell.
 
 The run goes on in a thread, as any online run does. Its decoder hands each mini-batch over and
 waits for the lists, so no epoch is repeated for the next one. What is told is stored before it is
@@ -105,7 +105,11 @@ class AskedRun:
         return self._open
 
     def tell(self, lists: Sequence[NBestList]) -> None:
-        """Store the lists of the open mini-batch, one for each sentence, and learn from them."""
+        """Store the lists of the open mini-batch, and learn from them.
+
+        Args:
+            lists: one for each sentence.
+        """
         self._open = None
         self._decoder.told.put(lists)
         self._open = self._wait()

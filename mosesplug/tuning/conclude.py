@@ -158,7 +158,10 @@ def _choose(context: Context, records: Sequence[IterationRecord]) -> _Chosen:
 def _score_monitors(
     context: Context, records: Sequence[IterationRecord], weights: Weights
 ) -> dict[str, float]:
-    """Return the score of each monitor with the resulting weights, translated if it is unknown."""
+    """Return the score of each monitor with the resulting weights.
+
+    A monitor whose score is unknown is translated.
+    """
     if (held_out := context.held_out) is None:
         return {}
     evaluations = read_evaluations(records)

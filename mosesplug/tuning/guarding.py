@@ -258,7 +258,10 @@ def _report(
 
 
 def find_first_signs(context: Context) -> list[WarningSign]:
-    """Return the signs in the lists of the first iteration, which may be kept without the lists."""
+    """Return the signs in the lists of the first iteration.
+
+    They may be kept without the lists.
+    """
     if not (records := context.store.iterations()):
         return []
     result = None if records[0].result is None else read_result(records[0])

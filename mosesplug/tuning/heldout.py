@@ -141,7 +141,7 @@ class HeldOutScorer:
         return (*first, self.evaluate(iteration, iteration, optimized, (*before, *first)))
 
     def score_monitors(self, weights: Weights, known: Mapping[str, float]) -> dict[str, float]:
-        """Return the score of each monitor by its name; those that are known are not repeated."""
+        """Return the score of each monitor by its name; known ones are not repeated."""
         return {
             monitor.name: known[monitor.name]
             if monitor.name in known

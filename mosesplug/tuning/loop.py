@@ -175,7 +175,7 @@ def _run(context: Context) -> None:
 
 
 def run_epochs(context: Context) -> None:
-    """Run the epochs of an online run that are missing; each decodes and learns in turn.
+    """Run the missing epochs of an online run; each decodes and learns in turn.
 
     Raises:
         DecoderError, DataError, OptimizerError: as ``tune``.

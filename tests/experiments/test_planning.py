@@ -192,11 +192,13 @@ def test_files_that_settings_name_are_part_of_the_definition(
     for path in held_out:
         shutil.copy("reference0", path)
     text = HEAD + KBMIRA + 'heldout = "input"\nheldout-refs = "held-out"\n'
+    text += 'monitor = ["news=input,held-out"]\n'
     before = plan(text).runs[0].definition
     shutil.copy("reference1", held_out[1])
     after = plan(text).runs[0].definition
     assert before["inputs"]["heldout"] == after["inputs"]["heldout"]
     assert before["inputs"]["heldout-refs"] != after["inputs"]["heldout-refs"]
+    assert before["inputs"]["monitor"] != after["inputs"]["monitor"]
 
 
 def test_there_are_files_of_the_manual() -> None:

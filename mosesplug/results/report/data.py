@@ -96,7 +96,7 @@ def list_monitors(iterations: Iterable[IterationFacts]) -> list[str]:
 def tabulate_iterations(
     iterations: Sequence[IterationFacts], columns: str, metric: str
 ) -> TextTable:
-    """Return a table with a column for each monitor, without columns that are empty or 0.
+    """Return a table with a column for each monitor, without empty columns.
 
     Args:
         columns: the fields to show; ``score`` is named as the metric.

@@ -58,7 +58,7 @@ _LEGEND_COLUMNS = 3
 
 
 def _draw_scores(figure: Figure, data: ReportData) -> None:
-    """Draw scores over iterations: decoded, in the lists, held out, of monitors, oracle."""
+    """Draw the scores of iterations, of monitors and of the oracle."""
     axes = figure.subplots()
     numbers = [facts.number for facts in data.iterations]
     lines: list[tuple[str, str, list[float | None]]] = [

@@ -306,7 +306,7 @@ def summarize_iterations(run: StoredRun, *, oracles: bool = True) -> Iterator[It
 
 
 def list_held_out_scores(run: StoredRun) -> Iterator[HeldOutScore]:
-    """Yield the score of each decoding of the held-out set and of the monitors, in order."""
+    """Yield the score of each decoding of held-out set and monitors, in order."""
     for record in run.records:
         if record.result is None:
             continue

@@ -17,7 +17,9 @@ from mosesplug.tuning.workdir.records import keeps_lists, read_list_figures, rea
 
 
 def discard_lists(context: Context) -> None:
-    """Remove the lists of the newest epoch, if its result is stored and they are not to be kept.
+    """Remove the lists of the newest epoch, if they are not to be kept.
+
+    They stay until its result is stored.
 
     Those of shards are in stores of their own. A kill may come between the result and this, so a
     run starts with it, too.

@@ -248,7 +248,9 @@ def _note_staleness(epoch: Epoch, workers: int) -> None:
 
 
 class _HeldOutScores:
-    """Evaluations on held-out set and monitors within an epoch; stored ones are not repeated.
+    """Evaluations on held-out set and monitors within an epoch.
+
+    Stored ones are not repeated.
 
     Attributes:
         is_exhausted: whether they have not improved for too long.

@@ -97,7 +97,7 @@ class IterationStart:
 
 @dataclass(frozen=True)
 class ListFigures:
-    """Figures of the n-best lists of an iteration, whether the run's store has them or not.
+    """Figures of the n-best lists of an iteration, whether they are kept or not.
 
     Attributes:
         first_best_score: corpus score of the decoders' 1-best hypotheses.
