@@ -183,8 +183,8 @@ def _explain_own_functions() -> Iterator[None]:
         yield
     except DecoderError as error:
         messages = str(error).partition(MESSAGES)[2]
-        for name in OWN_FUNCTIONS:
-            if name in messages:
+        for message, name in OWN_FUNCTIONS.items():
+            if message in messages:
                 raise DecoderError(
                     f"{error}\nhint: only the bundled decoder computes {name}. Remove it, and "
                     "learn its features from n-best lists with mosesplug optimize --templates "

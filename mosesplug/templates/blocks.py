@@ -21,7 +21,7 @@ from mosesplug.errors import UsageError
 from mosesplug.kernels import read_only
 from mosesplug.templates.declaration import Templates
 from mosesplug.templates.derivation import AlignedDerivation, Phrase, PhrasePair, Words
-from mosesplug.templates.functions import BOS, EOS, NgramTemplate, PhraseTemplate, Template
+from mosesplug.templates.functions import BOS, EOS, Counts, NgramTemplate, PhraseTemplate
 from mosesplug.templates.kernels import ScannedPhrases, scan_phrases, scan_windows, sum_features
 from mosesplug.templates.reading import has_marks, read_derivation, split_words
 
@@ -108,7 +108,7 @@ class TemplateFeatures:
         )
         first = len(units)
         for row, derivation in derivations.items():
-            counts = self._count(self._in_target, derivation)
+            counts = self._number(template.count(derivation) for template in self._in_target)
             for phrase in () if phrases.usable[row] else derivation.phrases:
                 for feature, value in self._count_phrase(phrase, derivation.source).items():
                     counts[feature] = counts.get(feature, 0.0) + value
@@ -130,11 +130,9 @@ class TemplateFeatures:
             window = (*((BOS,) if is_begin else ()), *words, *((EOS,) if is_end else ()))
             counts = self._windows.get((order, window))
             if counts is None:
-                counts = self._windows[order, window] = {
-                    self._names.setdefault(name, len(self._names)): value
-                    for template in templates
-                    for name, value in template.count_window(window).items()
-                }
+                counts = self._windows[order, window] = self._number(
+                    template.count_window(window) for template in templates
+                )
             units.append(counts)
         rows = np.repeat(np.arange(len(block)), np.diff(windows.indptr))
         units.use(rows, first + windows.numbers.astype(np.int64))
@@ -200,23 +198,22 @@ class TemplateFeatures:
         """Return the features of templates that see no other target words."""
         counts = self._pairs.get(phrase.pair)
         if counts is None:
-            counts = self._pairs[phrase.pair] = {
-                self._names.setdefault(name, len(self._names)): value
-                for template in self._local
-                for name, value in template.count_pair(phrase.pair).items()
-            }
+            counts = self._pairs[phrase.pair] = self._number(
+                template.count_pair(phrase.pair) for template in self._local
+            )
         if self._in_source:
-            own = AlignedDerivation(source, (phrase,))
-            return {**counts, **self._count(self._in_source, own)}
+            return {
+                **counts,
+                **self._number(t.count_phrase(phrase, source) for t in self._in_source),
+            }
         return counts
 
-    def _count(
-        self, templates: Sequence[Template], derivation: AlignedDerivation
-    ) -> dict[int, float]:
+    def _number(self, counts: Iterable[Counts]) -> dict[int, float]:
+        """Return the counts of several templates by the numbers of the features."""
         return {
             self._names.setdefault(name, len(self._names)): value
-            for template in templates
-            for name, value in template.count(derivation).items()
+            for own in counts
+            for name, value in own.items()
         }
 
     def _join(self, block: NBestList, units: _Units) -> NBestList:

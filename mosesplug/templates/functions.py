@@ -127,9 +127,17 @@ class PhraseTemplate(Template):
         """
         if self.scope != "phrase":
             raise ValueError(f"features of {self.name} depend on what surrounds a phrase")
-        return self._collect(
-            self.features(Phrase(0, pair), PhraseContext(pair.source, pair.target, 0))
-        )
+        return self.count_phrase(Phrase(0, pair), pair.source)
+
+    def count_phrase(self, phrase: Phrase, source: Words) -> Counts:
+        """Return the features of a phrase in a source sentence, whatever the other target words.
+
+        Raises:
+            ValueError: they depend on other target words.
+        """
+        if self.scope == "target":
+            raise ValueError(f"features of {self.name} depend on other target words")
+        return self._collect(self.features(phrase, PhraseContext(source, phrase.pair.target, 0)))
 
 
 @dataclass(frozen=True)

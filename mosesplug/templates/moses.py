@@ -18,8 +18,11 @@ from mosesplug.templates.functions import (
 
 __all__ = ["OWN_FUNCTIONS", "format_ini_functions"]
 
-OWN_FUNCTIONS = (ShapeFeature.__name__,)
-"""Functions that the bundled decoder computes, but Moses does not have."""
+OWN_FUNCTIONS = {
+    ShapeFeature.__name__: ShapeFeature.__name__,
+    "Unknown argument window": "window",
+}
+"""Functions and settings that only the bundled decoder has, by Moses' message for each."""
 
 
 def format_ini_functions(templates: Templates, folder: str) -> tuple[str, Mapping[str, bytes]]:
@@ -76,11 +79,6 @@ def _check(template: Template, path: str) -> None:
     if template.target_context:
         raise UsageError(
             f"{place} target-context: no decoder computes features of earlier target words. "
-            f"{_USE_LISTS}"
-        )
-    if template.window:
-        raise UsageError(
-            f"{place} window: no decoder limits the distance of contexts. Leave it out, or: "
             f"{_USE_LISTS}"
         )
     if (template.source_words is None) != (template.target_words is None):

@@ -25,6 +25,7 @@ ALL = (
     WordTranslationFeature("WT"),
     WordTranslationFeature("WC", False, True, source_words=WORDS, target_words=WORDS),
     TargetWordInsertionFeature("TWI", words=WORDS),
+    WordTranslationFeature("WN", True, True, window=2),
     PhrasePairFeature("PP"),
     PhrasePairFeature("PC", True, True, True, WORDS),
     PhraseLengthFeature("PL"),
@@ -48,10 +49,9 @@ def test_round_trip(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("template", "message"),
     [
-        (WordTranslationFeature("WT", target_context=True), "target-context: no decoder computes"),
         (
-            WordTranslationFeature("WT", source_context=True, window=2),
-            "window: no decoder limits .* optimize --templates.*rerank --templates",
+            WordTranslationFeature("WT", target_context=True),
+            "target-context: no decoder computes .* rerank",
         ),
         (WordTranslationFeature("WT", target_words=WORDS), "both sides or of none"),
     ],

@@ -109,14 +109,21 @@ def test_other_decoders(toy: Toy, declaration: Path) -> None:
             check(given)
 
 
-def test_functions_that_moses_lacks(toy: Toy) -> None:
+@pytest.mark.parametrize(
+    ("message", "name"),
+    [
+        ("Feature name ShapeFeature is not registered.", "ShapeFeature"),
+        ("WT: Unknown argument window=2", "window"),
+    ],
+)
+def test_settings_that_moses_lacks(toy: Toy, message: str, name: str) -> None:
     declaration = toy.directory / "templates.toml"
-    declaration.write_text('[SH]\nfunction = "ShapeFeature"\n')
+    declaration.write_text('[PL]\nfunction = "PhraseLengthFeature"\n')
     decoder = toy.directory / "moses"
-    decoder.write_text("#!/bin/sh\necho Feature name ShapeFeature is not registered. >&2\nexit 1\n")
+    decoder.write_text(f"#!/bin/sh\necho {message} >&2\nexit 1\n")
     decoder.chmod(0o755)
     given = toy.configuration(decoding={"templates": declaration})
-    with pytest.raises(DecoderError, match=r"hint: only the bundled .*optimize --templates"):
+    with pytest.raises(DecoderError, match=rf"only the bundled .*{name}.*optimize --templates"):
         tune(add_program(given, decoder))
 
 

@@ -7,14 +7,16 @@ it. The distortion limit keeps those bits few, however long the sentence is.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from mosesplug.arrays import Floats, Ints
 from mosesplug.errors import DataError
-from mosesplug.extras.phrase_decoder.model import Model
+from mosesplug.extras.phrase_decoder.model import Model, weigh_sparse
+from mosesplug.templates.derivation import Phrase, PhrasePair
+from mosesplug.templates.reading import split_words
 
 LONGEST_SENTENCE = 500
 """Estimates are stored for every span: memory grows with the square, time even faster."""
@@ -30,6 +32,10 @@ class Options:
         start, end, width: int64 ``[n_spans]``; source words ``start .. end``.
         first: int64 ``[n_spans + 1]``; a span's pairs are ``pairs[first[i]:first[i + 1]]``.
         counts: int64 ``[n_spans]``; number of phrase pairs of each span.
+        contextual: for each phrase pair, the values of sparse features that see the sentence, by
+            name; empty if the model has none.
+        score: float64 ``[n_pairs]``; ``Model.score`` plus the weighted sum of these features.
+        estimate: float64 ``[n_pairs]``; ``Model.estimate`` plus the same.
     """
 
     start: Ints
@@ -38,6 +44,9 @@ class Options:
     pairs: Ints
     width: Ints
     counts: Ints
+    contextual: Sequence[Mapping[str, float]]
+    score: Floats
+    estimate: Floats
 
 
 def find_phrase_pairs(model: Model, words: Sequence[bytes]) -> Options:
@@ -51,22 +60,48 @@ def find_phrase_pairs(model: Model, words: Sequence[bytes]) -> Options:
                 pairs.append(found)
                 first.append(first[-1] + len(found))
     bounds = np.array(spans, dtype=np.int64).reshape(-1, 2)
+    options = np.concatenate(pairs) if pairs else np.zeros(0, dtype=np.int64)
+    counts = np.diff(first)
+    contextual = _count_contextual(model, words, np.repeat(bounds, counts, axis=0), options)
+    more = np.array([weigh_sparse(model.features, values) for values in contextual] or 0.0)
     return Options(
         start=bounds[:, 0],
         end=bounds[:, 1],
         first=np.array(first, dtype=np.int64),
-        pairs=np.concatenate(pairs) if pairs else np.zeros(0, dtype=np.int64),
+        pairs=options,
         width=bounds[:, 1] - bounds[:, 0] + 1,
-        counts=np.diff(first),
+        counts=counts,
+        contextual=contextual,
+        score=model.score[options] + more,
+        estimate=model.estimate[options] + more,
     )
 
 
-def _future_costs(model: Model, options: Options, length: int) -> list[list[float]]:
+def _count_contextual(
+    model: Model, words: Sequence[bytes], spans: Ints, pairs: Ints
+) -> list[dict[str, float]]:
+    """Return the values of features that see the sentence, for each phrase pair at its span."""
+    templates = model.features.templates_of("source")
+    if not templates:
+        return []
+    source = split_words(b" ".join(words))
+    rows = []
+    for (start, end), option in zip(spans.tolist(), pairs.tolist(), strict=True):
+        target = split_words(b" ".join(model.target(option)))
+        pair = PhrasePair(source[start : end + 1], target, model.alignments[option])
+        counts: dict[str, float] = {}
+        for template in templates:
+            counts.update(template.count_phrase(Phrase(start, pair), source))
+        rows.append(counts)
+    return rows
+
+
+def _future_costs(options: Options, length: int) -> list[list[float]]:
     """Return best estimates of spans ``[start][end + 1]``, as one phrase or two parts."""
     future = np.full((length + 1, length + 1), -math.inf)
     np.fill_diagonal(future, 0.0)
     if len(options.pairs):
-        best = np.maximum.reduceat(model.estimate[options.pairs], options.first[:-1])
+        best = np.maximum.reduceat(options.estimate, options.first[:-1])
         future[options.start, options.end + 1] = best
     for width in range(2, length + 1):
         for start in range(length - width + 1):
@@ -93,7 +128,7 @@ class Coverages:
             limit of at most 48.
     """
 
-    def __init__(self, model: Model, options: Options, length: int, distortion_limit: int) -> None:
+    def __init__(self, options: Options, length: int, distortion_limit: int) -> None:
         self.options = options
         self.length = length
         self.reach = length if distortion_limit < 0 else distortion_limit
@@ -107,7 +142,7 @@ class Coverages:
                 f"bundled decoder needs a limit of {LONGEST_WINDOW} or less for sentences longer "
                 f"than {LONGEST_WINDOW} words"
             )
-        self.future = _future_costs(model, options, length)
+        self.future = _future_costs(options, length)
         self.numbers: dict[int, int] = {}
         self.gap: list[int] = []
         self.bits: list[int] = []

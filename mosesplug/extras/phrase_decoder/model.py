@@ -32,6 +32,7 @@ from mosesplug.extras.phrase_decoder.phrase_table import (
     source_phrases,
 )
 from mosesplug.templates.derivation import PhrasePair
+from mosesplug.templates.functions import PhraseTemplate
 from mosesplug.templates.reading import split_words
 
 DEFAULT_TABLE_LIMIT = 20
@@ -55,7 +56,7 @@ class Model:
         values: float64 ``[n_pairs, n_values]``; feature values that depend only on the pair.
         score: float64 ``[n_pairs]``; their weighted sum.
         alignments: the aligned positions of each pair.
-        sparse: the values of sparse features of each pair, by name.
+        sparse: the values of sparse features that depend only on the pair, by name.
         estimate: float64 ``[n_pairs]``; ``score`` plus that of the first words without context.
         reordering: float64 ``[n_pairs, 6]``; backward (monotone, swap, discontinuous), then
             forward; 0 if the table does not contain the pair.
@@ -195,7 +196,8 @@ def build_model(
     lm_words = language_model.words(surface)[target_words]
     total, inner, states = language_model.phrase_scores(lm_words, target_offsets)
     values = _values(features, pairs, n_known, np.diff(target_offsets), inner)
-    sparse = [_count_sparse(features, pair) for pair in pairs] if features.templates else ()
+    local = features.templates_of("phrase")
+    sparse = [_count_sparse(local, pair) for pair in pairs] if local else ()
     score = values @ features.weights
     if sparse:
         score += np.array([weigh_sparse(features, counts) for counts in sparse])
@@ -226,11 +228,11 @@ def build_model(
     )
 
 
-def _count_sparse(features: ModelFeatures, pair: TableEntry) -> Mapping[str, float]:
+def _count_sparse(templates: Sequence[PhraseTemplate], pair: TableEntry) -> Mapping[str, float]:
     """Return the values of the sparse features of a pair."""
     words = PhrasePair(split_words(pair.source), split_words(pair.target), pair.alignment)
     counts: dict[str, float] = {}
-    for template in features.templates:
+    for template in templates:
         counts.update(template.count_pair(words))
     return counts
 

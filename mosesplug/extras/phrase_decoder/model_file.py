@@ -15,7 +15,7 @@ from formats.weights.files import parse_weight_overwrite
 from mosesplug.arrays import Floats
 from mosesplug.errors import DataError, UsageError
 from mosesplug.templates.declaration import FUNCTIONS, read_ini_function
-from mosesplug.templates.functions import PhraseTemplate
+from mosesplug.templates.functions import PhraseTemplate, Scope
 
 _Fault = Callable[..., FormatError]
 
@@ -89,7 +89,7 @@ class ModelFeatures:
         features: the feature functions, at most one of each kind.
         weights: float64 ``[number of values]``.
         path: the path of the configuration.
-        templates: the sparse feature functions, each of one phrase pair.
+        templates: the sparse feature functions, none of which sees words of other phrases.
         sparse_weights: the weights of their features, by name; missing ones are 0.
     """
 
@@ -98,6 +98,10 @@ class ModelFeatures:
     path: str
     templates: tuple[PhraseTemplate, ...] = ()
     sparse_weights: Mapping[str, float] = field(default_factory=dict)
+
+    def templates_of(self, scope: Scope) -> tuple[PhraseTemplate, ...]:
+        """Return the sparse feature functions that see so much."""
+        return tuple(template for template in self.templates if template.scope == scope)
 
     def of_kind(self, kind: str) -> Feature | None:
         """Return the feature of that kind, if the model has one."""
@@ -159,12 +163,12 @@ def _read_template(path: str, line: FeatureLine) -> PhraseTemplate:
         template = read_ini_function(" ".join(words), Path())
     except UsageError as error:
         raise FormatError(str(error), path=path, line=line.line) from error
-    if not isinstance(template, PhraseTemplate) or template.scope != "phrase":
+    if not isinstance(template, PhraseTemplate) or template.scope == "target":
         raise FormatError(
-            f"the bundled decoder computes features of one phrase pair only, not {line.name}",
+            f"the bundled decoder computes no features across target phrases, such as {line.name}",
             path=path,
             line=line.line,
-            remedy="Leave out contexts and n-grams, or use Moses",
+            remedy="Leave out n-grams and target contexts, or use Moses",
         )
     return template
 

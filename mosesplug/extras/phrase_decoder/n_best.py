@@ -58,8 +58,8 @@ def find_best_derivations(
     for path, values in zip(paths, _values(graph, paths), strict=True):
         words = [word for pair in graph.pair[path].tolist() for word in targets[pair]]
         sparse: dict[str, float] = {}
-        for pair in graph.pair[path].tolist() if model.sparse else ():
-            for name, value in model.sparse[pair].items():
+        for edge in path if model.features.templates else ():
+            for name, value in graph.sparse_values(edge):
                 sparse[name] = sparse.get(name, 0.0) + value
         score = float(values @ model.features.weights) + weigh_sparse(model.features, sparse)
         derivations.append(PhraseDerivation(words, values, score, path, sparse))

@@ -104,7 +104,7 @@ class _Search:
         self.options = find_phrase_pairs(model, words)
         self.widths = sorted(set(self.options.width.tolist()))
         self.boundary = Boundary(model, self.options.pairs)
-        self.coverages = Coverages(model, self.options, self.length, limits.distortion_limit)
+        self.coverages = Coverages(self.options, self.length, limits.distortion_limit)
         features = model.features
         self.distortion = float(features.weights_of("Distortion")[0])
         self.lm_weight = float(features.weights_of("KENLM")[0])
@@ -169,7 +169,7 @@ class _Search:
         pair = options.pairs[option]
         final = (options.width[span] + covered == self.length)[row]
         score, state = self.boundary.extend(stack.state, hypothesis[row], option, final)
-        total = base[row] + model.score[pair] + model.turn_score[pair, backward[row]]
+        total = base[row] + options.score[option] + model.turn_score[pair, backward[row]]
         total += self.lm_weight * score
         self._push(
             covered,
@@ -267,6 +267,9 @@ class _Search:
             head=head,
             tail=found.tail,
             pair=self.options.pairs[found.option],
+            contextual=[self.options.contextual[option] for option in found.option.tolist()]
+            if self.options.contextual
+            else (),
             start=self.options.start[found.span],
             end=self.options.end[found.span],
             language_model=found.language_model,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -39,6 +40,8 @@ class PhraseGraph:
             ``first_edge[i]:first_edge[i + 1]``.
         head, tail: int64 ``[n_edges]``; nodes.
         pair: int64 ``[n_edges]``; phrase pair.
+        contextual: for each edge, the values of sparse features that see the sentence, by name;
+            empty if the model has none.
         start, end: int64 ``[n_edges]``; the source words ``start .. end`` that it translates.
         language_model: float64 ``[n_edges]``; log probability of the words at the phrase boundary.
         jump: int64 ``[n_edges]``; distance from the last word translated before.
@@ -56,12 +59,19 @@ class PhraseGraph:
     head: Ints
     tail: Ints
     pair: Ints
+    contextual: Sequence[Mapping[str, float]]
     start: Ints
     end: Ints
     language_model: Floats
     jump: Ints
     orientation: Ints
     score: Floats
+
+    def sparse_values(self, edge: int) -> Iterator[tuple[str, float]]:
+        """Yield the sparse features of an edge and their values."""
+        for rows, row in ((self.model.sparse, self.pair[edge]), (self.contextual, edge)):
+            if rows:
+                yield from rows[row].items()
 
     def edge_values(self, edges: Ints) -> Floats:
         """Return the feature values of edges, float64 ``[len(edges), n_values]``."""
