@@ -273,7 +273,7 @@ def delete_iteration(
 
 
 def delete_lists(transaction: Any, environment: Environment, iteration: int, n_kinds: int) -> None:
-    """Remove the lists of a finished iteration and their statistics; it counts none then."""
+    """Remove the lists of a finished iteration and their statistics."""
     database = environment["iterations"]
     # The sums of all its records are read before they are removed.
     checksums = load_checksums(transaction, environment, iteration)

@@ -130,7 +130,7 @@ class PhraseTemplate(Template):
         return self.count_phrase(Phrase(0, pair), pair.source)
 
     def count_phrase(self, phrase: Phrase, source: Words) -> Counts:
-        """Return the features of a phrase in a source sentence, whatever the other target words.
+        """Return the features of one phrase pair in a source sentence.
 
         Raises:
             ValueError: they depend on other target words.

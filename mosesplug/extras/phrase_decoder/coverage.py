@@ -80,7 +80,7 @@ def find_phrase_pairs(model: Model, words: Sequence[bytes]) -> Options:
 def _count_contextual(
     model: Model, words: Sequence[bytes], spans: Ints, pairs: Ints
 ) -> list[dict[str, float]]:
-    """Return the values of features that see the sentence, for each phrase pair at its span."""
+    """Return, for each phrase pair at its span, the values of features of contexts."""
     templates = model.features.templates_of("source")
     if not templates:
         return []
