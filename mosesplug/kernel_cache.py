@@ -214,6 +214,9 @@ def _load_beside(modules: Path, kept: Any, signature: Any, context: Any) -> Any:
 _PATIENCE = 60.0
 """Seconds after which a process compiles what another one has not finished."""
 
+_waits = True
+"""Whether this process waits for others: not after one of them took too long, or was stopped."""
+
 
 def _take_turns(dispatcher: Any) -> None:
     """Let one process compile what others want at the same time; they load it.
@@ -255,17 +258,22 @@ def _lock(kept: Any, byte: int) -> int | None:
     """Lock a byte of the file of locks in a cache; return the file, or None.
 
     None means that the byte stays unlocked. Kernels do not call each other in circles, so that
-    processes do not wait for each other.
+    processes do not wait for each other. Patience ends once for all kernels: a process that is
+    stopped while it compiles one holds those that call it, too.
     """
+    global _waits
     end = time.monotonic() + _PATIENCE
     with contextlib.suppress(OSError):
         kept._impl.locator.ensure_cache_path()
         file = _open_locks(kept.cache_path)
-        while time.monotonic() < end:
+        while True:
             try:
                 fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
                 return file
             except BlockingIOError:
+                _waits = _waits and time.monotonic() < end
+                if not _waits:
+                    break
                 time.sleep(0.02)
     return None
 

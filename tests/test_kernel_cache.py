@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib
 import logging
 import os
@@ -12,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numba
@@ -394,22 +396,44 @@ def broken(number):
     assert locked_files(tmp_path / "cache") == [False]
 
 
-@pytest.mark.parametrize("problem", ["no patience", "no file"])
 def test_kernels_are_compiled_without_locks(
-    problem: str,
-    modules: Callable[[str], Any],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    modules: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if problem == "no file":
-        monkeypatch.setattr(
-            kernel_cache, "_open_locks", lambda directory: os.open(tmp_path, os.O_RDWR)
-        )
-    else:
-        monkeypatch.setattr(kernel_cache, "_PATIENCE", 0.0)
+    monkeypatch.setattr(kernel_cache, "_open_locks", lambda directory: os.open(tmp_path, os.O_RDWR))
     module = modules("@kernel\ndef add_one(number):\n    return number + 1\n")
     assert module.add_one(1) == 2
     assert list((tmp_path / "cache").rglob("*.nbc"))
+
+
+def test_a_stopped_process_is_waited_for_once(
+    modules: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not once for each kernel that it holds, with the compiler locked for all threads."""
+    naps: list[float] = []
+
+    def refuse(*_: Any) -> None:
+        raise BlockingIOError
+
+    clock = SimpleNamespace(monotonic=lambda: sum(naps), sleep=naps.append)
+    monkeypatch.setattr(kernel_cache, "time", clock)
+    monkeypatch.setattr(kernel_cache, "_PATIENCE", 1.0)
+    monkeypatch.setattr(kernel_cache, "_waits", True)
+    module = modules("""
+@kernel
+def inner(number):
+    return number + 1
+@kernel
+def middle(number):
+    return inner(number) + 1
+@kernel
+def outer(number):
+    return middle(number) + 1
+""")
+    with monkeypatch.context() as held:
+        held.setattr(fcntl, "lockf", refuse)
+        assert module.outer(1) == 4
+    assert 1.0 <= sum(naps) < 1.1
+    assert len(list((tmp_path / "cache").rglob("*.nbc"))) == 3
 
 
 @pytest.fixture
