@@ -279,6 +279,16 @@ def test_held_out_text_is_translated_every_so_many_batches(toy: Toy) -> None:
     assert result.score == max(scores)
 
 
+def test_held_out_text_changes_nothing_that_is_learned(toy: Toy) -> None:
+    held_out = HeldOutSet(toy.directory / "input", toy.directory / "reference", every=1)
+    alone = tune(online(toy, "alone", epochs=3))
+    watched = tune(online(toy, "watched", epochs=3, held_out=held_out))
+    assert len(alone.iterations) == len(watched.iterations) == 3
+    for one, other in zip(alone.iterations, watched.iterations, strict=True):
+        assert one.weights == other.weights
+        assert one.optimum == other.optimum
+
+
 def test_a_held_out_set_added_later_scores_earlier_weights(toy: Toy) -> None:
     tune(online(toy, options={"epochs": 1}))
     text = toy.directory / "input", toy.directory / "reference"
