@@ -60,9 +60,12 @@ def read_data(
 
     Raises:
         UsageError: settings that cannot be used with this data: an unknown feature, iterations that
-            a run does not have, a metric that a store or an algorithm does not support.
+            a run does not have, a metric that a store or an algorithm does not support, a
+            vocabulary of templates without a word of the source.
     """
     _check_start(settings)
+    if (file := settings.lists.templates) is not None and (source := settings.lists.source):
+        file.templates.check_sources(read_lines(source), str(source))
     if settings.graphs:
         settings.selection.reject_counts()
     if given.learning_data is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from os import fspath
@@ -103,6 +103,36 @@ class Templates:
             for template in self.templates
         ]
         return sha256(repr(declared).encode(errors="surrogateescape")).hexdigest()[:16]
+
+    def check_sources(self, sentences: Iterable[bytes], place: str) -> None:
+        """Check that the source has a word of each vocabulary of source words.
+
+        Args:
+            sentences: all source sentences.
+            place: where they are, for messages.
+
+        Raises:
+            UsageError: it has none.
+        """
+        vocabularies = [
+            (template.name, template.source_vocabulary)
+            for template in self.templates
+            if template.source_vocabulary is not None
+        ]
+        if not vocabularies:
+            return
+        words = {
+            text.decode("utf-8", "surrogateescape")
+            for sentence in sentences
+            for word in sentence.split()
+            for text in (word, word.partition(b"|")[0])  # Moses compares the first factor
+        }
+        for name, vocabulary in vocabularies:
+            if words and vocabulary.isdisjoint(words):
+                raise UsageError(
+                    f"{self.path}: [{name}]: {place} has no word of its vocabulary of source words,"
+                    f" such as {min(vocabulary)}. Give words of the source language"
+                )
 
     def count(self, derivation: AlignedDerivation) -> Counts:
         """Return the features of a derivation."""

@@ -90,6 +90,11 @@ class Template:
         """What lists must carry, beside the texts."""
         return frozenset()
 
+    @property
+    def source_vocabulary(self) -> Vocabulary:
+        """The source words that it tells apart."""
+        return None
+
     def count(self, derivation: AlignedDerivation) -> Counts:
         """Return the features of a derivation."""
         raise NotImplementedError
@@ -175,6 +180,10 @@ class WordTranslationFeature(PhraseTemplate):
     def needs(self) -> frozenset[Need]:
         return frozenset(("alignment",))
 
+    @property
+    def source_vocabulary(self) -> Vocabulary:
+        return self.source_words
+
     def features(self, phrase: Phrase, context: PhraseContext) -> Iterator[str]:
         for i, j in phrase.pair.alignment:
             source, target = phrase.pair.source[i], phrase.pair.target[j]
@@ -246,6 +255,10 @@ class SourceWordDeletionFeature(PhraseTemplate):
     def needs(self) -> frozenset[Need]:
         return frozenset(("alignment",))
 
+    @property
+    def source_vocabulary(self) -> Vocabulary:
+        return self.words
+
     def features(self, phrase: Phrase, context: PhraseContext) -> Iterator[str]:
         aligned = {i for i, _ in phrase.pair.alignment}
         return _unaligned(phrase.pair, phrase.pair.source, aligned, self.words)
@@ -273,6 +286,10 @@ class PhrasePairFeature(PhraseTemplate):
     @property
     def needs(self) -> frozenset[Need]:
         return frozenset(("segmentation",))
+
+    @property
+    def source_vocabulary(self) -> Vocabulary:
+        return self.words
 
     def features(self, phrase: Phrase, context: PhraseContext) -> Iterator[str]:
         pair = f"{_join(phrase.pair.source)}~~{_join(phrase.pair.target)}"

@@ -7,6 +7,7 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
+from formats.errors import FormatError
 from formats.moses.ini import (
     add_features,
     explain_unfit_value,
@@ -14,7 +15,8 @@ from formats.moses.ini import (
     read_moses_ini,
     with_absolute_paths,
 )
-from formats.text import write_atomic
+from formats.text import open_text, read_lines, write_atomic
+from mosesplug.decoders.servers.folding import read_entry_points
 from mosesplug.errors import DataError, UsageError
 from mosesplug.settings.configuration import Configuration
 from mosesplug.templates.declaration import read_templates
@@ -29,10 +31,50 @@ def check_templates(configuration: Configuration) -> None:
         UsageError: they cannot be read, the decoder is not called as Moses is, or cannot compute
             one; or the configuration has a feature of the same name.
         FormatError: a vocabulary cannot be read, or is empty.
+        FormatError: a text phrase table has no alignments, which a template needs, or an alignment
+            point outside a phrase pair.
         DataError: a link or a file has the name of the directory of the copies.
     """
-    if configuration.decoding.templates is not None:
-        _extend(configuration, configuration.decoding.templates)
+    path = configuration.decoding.templates
+    if path is None:
+        return
+    _extend(configuration, path)
+    templates = read_templates(path)
+    if (source := configuration.source_text) is not None:
+        templates.check_sources(read_lines(source), str(source))
+    needing = [one.name for one in templates.templates if "alignment" in one.needs]
+    if needing:
+        _check_alignments(configuration.config, f"{' and '.join(needing)} in {path}")
+
+
+def _check_alignments(config: Path, what: str) -> None:
+    """Check the alignments of text phrase tables; decoders ignore some mistakes, and die of others.
+
+    Args:
+        config: the moses.ini.
+        what: what needs alignments, for messages.
+
+    Raises:
+        FormatError: no entry has an alignment, or one has a point outside its phrases.
+    """
+    for feature in read_moses_ini(config).features:
+        if feature.kind != "PhraseDictionaryMemory" or feature.path is None:
+            continue
+        names = (config.parent / feature.path, config.parent / f"{feature.path}.gz")
+        table = next((name for name in names if name.is_file()), None)
+        if table is None:
+            continue  # whoever looks for models says so
+        has_points = False
+        with open_text(table) as file:
+            for number, line in enumerate(file, 1):
+                if read_entry_points(line.split(b"|||", 4), str(table), number):
+                    has_points = True
+        if not has_points:
+            raise FormatError(
+                f"the phrase table has no word alignments, so {what} cannot have features",
+                path=table,
+                remedy="Train the table with alignments, or remove the template",
+            )
 
 
 def add_templates(configuration: Configuration) -> Configuration:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +37,7 @@ function = "PhraseLengthFeature"
 def declaration(toy: Toy) -> Path:
     path: Path = toy.directory / "templates.toml"
     path.write_text(DECLARATION)
-    (toy.directory / "top").write_text("b a\n")
+    (toy.directory / "top").write_text("hund a\n")
     return path
 
 
@@ -52,7 +53,7 @@ def test_moses_ini(toy: Toy, declaration: Path) -> None:
     assert extended.decoding.templates is None
     folder = extended.config.parent
     assert folder.parent == toy.directory / "work" / "templates"
-    assert (folder / "WT.source-path").read_bytes() == b"a\nb\n"
+    assert (folder / "WT.source-path").read_bytes() == b"a\nhund\n"
     features = {feature.name: feature for feature in read_moses_ini(extended.config).features}
     assert features["WT"].arguments["target-path"] == str(folder / "WT.target-path")
     assert features["PL"].kind == "PhraseLengthFeature"
@@ -83,12 +84,12 @@ def test_a_refused_call_does_not_change_the_run(toy: Toy, declaration: Path) -> 
     given = toy.configuration(decoding={"templates": declaration}, maximum_iterations=1)
     tune(given)
     before = {path: path.read_bytes() for path in folder.glob("*/*")}
-    (toy.directory / "top").write_text("c\n")
+    (toy.directory / "top").write_text("hund c\n")
     with pytest.raises(StoreMismatch, match="different configuration"):
         tune(replace(given, existing="continue"))
     assert len(before) == 3
     assert before == {path: path.read_bytes() for path in before}
-    (toy.directory / "top").write_text("b a\n")
+    (toy.directory / "top").write_text("hund a\n")
     tune(replace(given, existing="continue", maximum_iterations=2))
 
 
@@ -157,6 +158,45 @@ def test_features_are_tuned(toy: Toy) -> None:
         name for name, value in result.weights.sparse.items() if value
     }
     assert any(feature.name == "WT" for feature in ini.features)
+
+
+TABLE = "ein hund ||| a dog ||| 0.1 ||| 0-0 1-1 ||| 1 1\nhund ||| dog ||| 0.1 ||| {} ||| 1 1\n"
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (TABLE.format("0-0"), None),
+        (TABLE.format(""), None),
+        (TABLE.format("0-1"), r"table.gz:2: the alignment point 0-1 is outside the phrase pair"),
+        ("hund ||| dog ||| 0.1\n", r"table.gz: .*no word alignments, so WT in .*templates.toml"),
+    ],
+)
+def test_alignments_of_the_phrase_table(
+    toy: Toy, declaration: Path, table: str, message: str | None
+) -> None:
+    """Moses writes no features without alignments, and may crash for other points."""
+    (toy.directory / "table.gz").write_bytes(gzip.compress(table.encode()))
+    config = toy.directory / "moses.ini"
+    line = "PhraseDictionaryMemory name=T path=table"
+    config.write_text(f"{config.read_text()}\n[feature]\n{line}\n")
+    given = toy.configuration(decoding={"templates": declaration})
+    if message is None:
+        check_templates(given)
+        return
+    with pytest.raises(FormatError, match=message):
+        tune(given)
+    assert not (toy.directory / "work").exists()
+    declaration.write_text('[PL]\nfunction = "PhraseLengthFeature"\n')
+    check_templates(given)
+
+
+def test_a_vocabulary_of_another_text(toy: Toy, declaration: Path) -> None:
+    (toy.directory / "top").write_text("zwei drei\n")
+    message = r"templates.toml: \[WT\]: .*input has no word of .* such as drei. Give"
+    with pytest.raises(UsageError, match=message):
+        tune(toy.configuration(decoding={"templates": declaration}))
+    assert not (toy.directory / "work").exists()
 
 
 def add_program(configuration: Any, decoder: Path) -> Any:

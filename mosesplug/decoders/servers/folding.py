@@ -351,7 +351,6 @@ class FoldableEntryCheck:
                 remedy="An entry has the form: source ||| target ||| scores ||| alignment",
             )
         pair = tuple(b" ".join(split_words(text)) for text in fields[:2])
-        n_source, n_target = (len(text.split(b" ")) for text in pair)
         if not pair[1]:
             raise FormatError(
                 "the entry has no translation, which could carry a sum",
@@ -359,16 +358,7 @@ class FoldableEntryCheck:
                 line=number,
                 remedy="Remove it",
             )
-        points = _read_points(fields[3] if len(fields) > 3 else b"")
-        for i, j in points:
-            if i >= n_source or j >= n_target:
-                raise FormatError(
-                    f"the alignment point {i}-{j} is outside the phrase pair of {n_source} and"
-                    f" {n_target} words",
-                    path=path,
-                    line=number,
-                    remedy="Positions are counted from 0",
-                )
+        points = read_entry_points(fields, path, number)
         if self._alignments.setdefault(pair, points) != points:
             raise FormatError(
                 f"a second entry for {quote(b' ||| '.join(pair))} has another alignment: a server"
@@ -377,6 +367,30 @@ class FoldableEntryCheck:
                 line=number,
                 remedy="Keep one of them",
             )
+
+
+def read_entry_points(fields: Sequence[bytes], path: str, number: int) -> set[tuple[int, int]]:
+    """Return the alignment points of an entry of a phrase table.
+
+    Args:
+        fields: its fields: source, target, scores, and maybe the alignment.
+
+    Raises:
+        FormatError: one is outside the phrase pair.
+    """
+    points = _read_points(fields[3] if len(fields) > 3 else b"")
+    if points:
+        n_source, n_target = (len(split_words(text)) for text in fields[:2])
+        for i, j in sorted(points):
+            if i >= n_source or j >= n_target:
+                raise FormatError(
+                    f"the alignment point {i}-{j} is outside the phrase pair of {n_source} and"
+                    f" {n_target} words",
+                    path=path,
+                    line=number,
+                    remedy="Positions are counted from 0",
+                )
+    return points
 
 
 def _cut_entry(line: bytes) -> _Entry:

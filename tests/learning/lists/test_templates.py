@@ -72,6 +72,27 @@ def test_changed_templates_are_refused(name: str) -> None:
 
 
 @pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    "template",
+    [
+        'function = "SourceWordDeletionFeature"\npath = "words"',
+        'function = "WordTranslationFeature"\nsource-path = "words"',
+        'function = "PhrasePairFeature"\nsource-context = true\npath = "words"',
+    ],
+)
+def test_vocabularies_without_a_word_of_the_source(template: str) -> None:
+    """They are refused where weights are learned; other text may lack all words."""
+    Path("words").write_text("katze\nhund\n")
+    Path("templates.toml").write_text(f"[X]\n{template}\n")
+    reading: mosesplug.ListKeywords = {"templates": "templates.toml", "source": "source"}
+    fit = mosesplug.optimize("lists", references="reference", algorithm="kbmira", seed=1, **reading)
+    Path("source").write_text("der vogel\nein vogel\n")
+    with pytest.raises(UsageError, match=r"templates.toml: \[X\]: source has no word of its voc"):
+        mosesplug.optimize("lists", references="reference", algorithm="kbmira", seed=1, **reading)
+    assert mosesplug.rerank("lists", fit.weights, **reading).texts
+
+
+@pytest.mark.usefixtures("folder")
 def test_weights_of_different_templates_have_no_mean() -> None:
     reading: mosesplug.ListKeywords = {"templates": "templates.toml", "source": "source"}
     for name in ("one", "other"):
