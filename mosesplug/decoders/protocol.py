@@ -100,6 +100,8 @@ class DecodingTask:
         references: with forced decoding, the texts of each reference; else None.
         keeps_first_weights: whether the first iteration is decoded with the weights in ``config``
             as they are.
+        parsed: called with the n-best lists that are parsed while the decoder writes them; None:
+            nothing needs them so early.
     """
 
     input: Path | None
@@ -113,6 +115,7 @@ class DecodingTask:
     samples: int = 0
     references: Sequence[Sequence[bytes]] | None = None
     keeps_first_weights: bool = False
+    parsed: Callable[[Sequence[NBestList]], None] | None = None
 
     @property
     def source(self) -> Path:

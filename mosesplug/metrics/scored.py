@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from mosesplug.metrics.interpolated import InterpolatedMetric
+from mosesplug.metrics.interpolated import InterpolatedMetric, InterpolatedReferences
 from mosesplug.metrics.outside import OutsideMetric
-from mosesplug.metrics.protocol import Metric
+from mosesplug.metrics.protocol import Metric, PreparedReferences
 
 
 def bind_source(metric: Metric, source: Sequence[bytes] | None) -> Metric:
@@ -31,3 +31,15 @@ def has_scorer(metric: Metric) -> bool:
     if isinstance(metric, InterpolatedMetric):
         return any(map(has_scorer, metric.metrics))
     return isinstance(metric, OutsideMetric) and metric.scorer is not None
+
+
+def list_scored(
+    metric: Metric, prepared: PreparedReferences
+) -> list[tuple[OutsideMetric, PreparedReferences]]:
+    """Return the metric, or parts of it, that a command computes, with their references."""
+    if isinstance(metric, InterpolatedMetric) and isinstance(prepared, InterpolatedReferences):
+        pairs = zip(metric.metrics, prepared.parts, strict=True)
+        return [scored for pair in pairs for scored in list_scored(*pair)]
+    if isinstance(metric, OutsideMetric) and metric.scorer is not None:
+        return [(metric, prepared)]
+    return []

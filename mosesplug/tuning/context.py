@@ -26,6 +26,7 @@ from mosesplug.settings.source import read_source_lengths
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.domains import DomainLearning
 from mosesplug.tuning.heldout import HeldOutScorer
+from mosesplug.tuning.scoring_ahead import AheadScorer
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import NOT_KEPT, read_result
 from mosesplug.tuning.workdir.workspace import Workspace
@@ -83,6 +84,7 @@ class Context(RunData):
         decoder: turns the input into hypotheses.
         optimizer: turns hypotheses into weights.
         held_out: scores weights on the held-out set and the monitors; None without any.
+        ahead: asks the commands of the metric while the decoder decodes; None: nothing does.
     """
 
     workspace: Workspace
@@ -92,6 +94,7 @@ class Context(RunData):
     decoder: Decoder
     optimizer: Optimizer
     held_out: HeldOutScorer | None = None
+    ahead: AheadScorer | None = None
 
     @cached_property
     def source_lengths(self) -> NDArray[np.int64] | None:

@@ -159,6 +159,7 @@ class DomainDecoder(Decoder):
             files=_PartFiles(task.files.directory, task.files.nbest_size, name),
             n_sentences=len(ids),
             references=references,
+            parsed=None,  # sentences of a part have other numbers
         )
 
     def close(self) -> None:

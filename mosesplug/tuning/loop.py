@@ -13,7 +13,7 @@ stored before anything is learned from them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 
 from mosesplug.decoders.protocol import DecodedInput
@@ -167,7 +167,8 @@ def _run(context: Context) -> None:
     skip = context.configuration.skip_decoder and not is_unfinished
     while (request := ask(context)) is not None:
         with compile_while_decoding(context, finish_run):
-            lists = decode_input(context, request.iteration, request.weights, skip=skip)
+            with nullcontext() if context.ahead is None else context.ahead.score():
+                lists = decode_input(context, request.iteration, request.weights, skip=skip)
             # Other processes read search graphs, while this one waits.
             store_lists(context, request.iteration, request.weights, lists)
         finish_iteration(context)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from formats.errors import FormatError, quote
 from formats.moses.ini import read_moses_ini
+from formats.nbest.block import NBestList
 from formats.references import reference_files
 from formats.text import read_lines, require_regular_file
 from formats.weights.any_format import read_weights
@@ -52,6 +53,7 @@ from mosesplug.tuning.resume import (
     find_unstored_iterations,
     report_changed_settings,
 )
+from mosesplug.tuning.scoring_ahead import AheadScorer
 from mosesplug.tuning.selection import check_selection
 from mosesplug.tuning.templates import check_templates
 from mosesplug.tuning.weights import Weights, arrange_ranges
@@ -226,7 +228,16 @@ def prepare_run(
         cache=decoding.cache,
         queue=description.work_queue,
     )
-    task = make_task(configuration, workspace, config, references.n_sentences, watch, lines)
+    ahead = AheadScorer(configuration.metric, references)
+    task = make_task(
+        configuration,
+        workspace,
+        config,
+        references.n_sentences,
+        watch,
+        lines,
+        ahead.add if ahead.is_needed else None,
+    )
     decoder: Decoder
     if description.stored_graphs is not None:
         decoder = open_graph_decoder(description.stored_graphs, task, configuration, references)
@@ -294,6 +305,7 @@ def prepare_run(
             decoder=use_own_graphs(decoder, task, configuration, store, workspace.store),
             optimizer=optimizer,
             held_out=held_out,
+            ahead=ahead,
         )
         if unstored := find_unstored_iterations(workspace, store):
             adopt_files(context, unstored)
@@ -316,11 +328,13 @@ def make_task(
     n_sentences: int,
     watch: Watcher,
     references: Sequence[Sequence[bytes]] | None = None,
+    parsed: Callable[[Sequence[NBestList]], None] | None = None,
 ) -> DecodingTask:
     """Return what a decoder must know of a run.
 
     Args:
         config: the ``moses.ini``, or file of weights, to decode with.
+        parsed: see ``DecodingTask``.
     """
     decoding = configuration.decoding
     return DecodingTask(
@@ -335,6 +349,7 @@ def make_task(
         samples=decoding.lattice_samples,
         references=references if decoding.forced else None,
         keeps_first_weights=decoding.config_weights_first,
+        parsed=parsed,
     )
 
 

@@ -40,10 +40,12 @@ def rows(blocks: list[NBestList]) -> list[tuple[Any, ...]]:
     ]
 
 
-def follow(directory: Path, pieces: list[bytes], last: bytes | None = None) -> Any:
+def follow(
+    directory: Path, pieces: list[bytes], last: bytes | None = None, parsed: Any = None
+) -> Any:
     """Write a list in pieces and follow it; return the follower and whether it succeeded."""
     path, packed = directory / "list", directory / "list.gz"
-    with follow_list(path, packed, GROUPS) as follower:
+    with follow_list(path, packed, GROUPS, parsed) as follower:
         follower.advance()
         with path.open("wb") as file:
             for piece in pieces:
@@ -71,6 +73,25 @@ def test_the_archive_and_the_lists_are_those_of_the_whole(tmp_path: Path, size: 
     blocks = list(follower.take_lists())
     assert rows(blocks) == rows([read_nbest(archive)])
     assert follower.take_lists() is None
+
+
+@pytest.mark.parametrize("size", [1, 2, 37, 1000])
+@pytest.mark.parametrize("most", [100, 1 << 26])
+def test_lists_are_shown_when_the_next_sentence_begins(
+    tmp_path: Path, size: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "_MOST_PARSED", most)
+    content = text(12)
+    pieces = [content[i : i + size] for i in range(0, len(content), size)]
+    shown: list[NBestList] = []
+    follower, finished = follow(tmp_path, pieces, parsed=shown.extend)
+    assert finished
+    whole = rows([read_nbest(tmp_path / "list.gz")])
+    assert rows(shown) == whole[: len(rows(shown))]
+    assert len(rows(shown)) == 4 * 11
+    lists = follower.take_lists()
+    assert (lists is None) == (most == 100)
+    assert lists is None or rows(list(lists)) == whole
 
 
 @pytest.mark.parametrize("begin", [b"", b"\n", b" \n\n"])

@@ -74,6 +74,67 @@ def test_a_killed_run_scores_nothing_twice(toy: Toy) -> None:
         assert one == other
 
 
+SLOW_DECODER = """#!{python} -IS
+import subprocess, sys, time
+from pathlib import Path
+
+words = sys.argv[1:]
+if "-n-best-list" not in words:
+    sys.exit(subprocess.run(["{decoder}", *words]).returncode)
+place = words.index("-n-best-list") + 1
+target = Path(words[place])
+words[place] = f"{{target}}.whole"
+subprocess.run(["{decoder}", *words], check=True)
+lines = Path(words[place]).read_bytes().splitlines(keepends=True)
+half = len(lines) // 2
+with target.open("wb") as file:
+    file.writelines(lines[:half])
+    file.flush()
+    for _ in range(3000):
+        if Path("{log}").exists():
+            break
+        time.sleep(0.02)
+    else:
+        sys.exit("no text was asked while this program decoded")
+    file.writelines(lines[half:])
+"""
+"""A decoder that ends its list when a text of the first half was scored."""
+
+
+def write_slow_decoder(toy: Toy) -> Path:
+    decoder = toy.directory / "slow-decoder"
+    values = {"python": sys.executable, "decoder": toy.decoder, "log": toy.directory / "slow.log"}
+    decoder.write_text(SLOW_DECODER.format(**values))
+    decoder.chmod(0o755)
+    return decoder
+
+
+@pytest.mark.parametrize("objective", ["SHARE", "SHARE:0.6+BLEU:0.4"])
+def test_texts_are_scored_while_the_decoder_decodes(toy: Toy, log: Log, objective: str) -> None:
+    run = configuration(toy, "slow", objective, maximum_iterations=2)
+    slow = replace(run.decoding.decoder, program=write_slow_decoder(toy))
+    tune(replace(run, decoding=replace(run.decoding, decoder=slow)), log)
+    tune(configuration(toy, "quick", objective, maximum_iterations=2), log)
+    asked = scored(toy.directory / "slow.log")
+    assert len(set(asked)) == len(asked)
+    assert sorted(asked) == sorted(scored(toy.directory / "quick.log"))
+    for name in ("run2.dense", "run2.weights.txt", "run2.best15.out.gz"):
+        one, other = ((toy.directory / work / name).read_bytes() for work in ("slow", "quick"))
+        assert one == other
+
+
+def test_a_bad_answer_while_decoding_leaves_the_lists(
+    toy: Toy, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = arguments(toy, "slow", "nan")
+    words[words.index(str(toy.decoder))] = str(write_slow_decoder(toy))
+    assert call(words) == 1
+    message = capsys.readouterr().err
+    assert message.count("the score command SHARE answered 'nan' to sentence 0") == 1
+    assert len(scored(toy.directory / "slow.log")) == 4
+    assert (toy.directory / "slow" / "run1.best15.out.gz").is_file()
+
+
 def test_the_store_has_the_scores_of_all_hypotheses(toy: Toy, log: Log) -> None:
     run = configuration(toy, "work", "SHARE:0.6+BLEU:0.4")
     tune(run, log)

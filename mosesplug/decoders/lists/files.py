@@ -72,7 +72,7 @@ def follow_decoder(
         return
     groups = FeatureSpace.of_names(features.names).groups
     path, packed = task.files.nbest(iteration), task.files.packed_nbest(iteration)
-    with follow_list(path, packed, groups) as follower:
+    with follow_list(path, packed, groups, task.parsed) as follower:
         yield follower
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -12,6 +12,7 @@ from typing import BinaryIO
 from formats.errors import FormatError
 from formats.nbest.block import NBestList
 from formats.nbest.feeding import NBestFeed
+from formats.nbest.files import BLOCK_BYTES
 from formats.text import atomic_write
 from mosesplug.decoders.layout import choose_layout
 
@@ -24,16 +25,21 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 @contextmanager
 def follow_list(
-    path: Path, packed: Path, groups: Sequence[tuple[str, int]]
+    path: Path,
+    packed: Path,
+    groups: Sequence[tuple[str, int]],
+    parsed: Callable[[Sequence[NBestList]], None] | None = None,
 ) -> Iterator[ListFollower]:
     """Follow a list that will be written to ``path``, until the block ends.
 
     Args:
         packed: its archive, which is written if ``ListFollower.finish`` is called.
         groups: name and width of each dense feature.
+        parsed: called with the lists that are parsed while the list grows, as soon as the next
+            sentence begins; None: they are parsed in larger pieces.
     """
     with ExitStack() as stack:
-        follower = ListFollower(path, packed, groups, stack)
+        follower = ListFollower(path, packed, groups, stack, parsed)
         yield follower
 
 
@@ -44,10 +50,17 @@ class ListFollower:
     """
 
     def __init__(
-        self, path: Path, packed: Path, groups: Sequence[tuple[str, int]], stack: ExitStack
+        self,
+        path: Path,
+        packed: Path,
+        groups: Sequence[tuple[str, int]],
+        stack: ExitStack,
+        parsed: Callable[[Sequence[NBestList]], None] | None = None,
     ) -> None:
         self._path, self._packed, self._groups = path, packed, groups
         self._stack = stack
+        self._parsed = parsed
+        self._is_invalid = False
         self._source: BinaryIO | None = None
         self._target: BinaryIO | None = None
         self._given_up = False
@@ -125,10 +138,10 @@ class ListFollower:
         self._parse(data)
 
     def _parse(self, data: bytes) -> None:
-        if self._blocks is None:
-            return
         if self._position > _MOST_PARSED:
-            self._blocks = self._feed = None
+            self._blocks = None
+        if self._is_invalid or (self._blocks is None and self._parsed is None):
+            self._feed = None
             return
         try:
             if self._feed is None:
@@ -137,11 +150,18 @@ class ListFollower:
                 if (line := _find_first_line(self._unfed)) is None:
                     return
                 names, dense = choose_layout(line, self._groups)
-                self._feed = NBestFeed(self._packed, names=names, dense=dense)
+                size = BLOCK_BYTES if self._parsed is None else 1
+                self._feed = NBestFeed(self._packed, names=names, dense=dense, block_bytes=size)
                 data, self._unfed = self._unfed, b""
-            self._blocks += self._feed.feed(data)
+            lists = self._feed.feed(data)
         except FormatError:  # reading the archive reports it
             self._blocks = self._feed = None
+            self._is_invalid = True
+            return
+        if self._blocks is not None:
+            self._blocks += lists
+        if self._parsed is not None and lists:
+            self._parsed(lists)
 
     def _is_same(self) -> bool:
         """Return whether the list holds exactly what was read of it."""

@@ -1,0 +1,80 @@
+"""Ask the commands of a metric while the decoder decodes.
+
+A thread scores the lists that are parsed so far. What a command answers is known to it afterwards,
+so the lists are scored as always when they are stored, and only what is missing is asked then.
+Results do not depend on the thread.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from queue import SimpleQueue
+
+from formats.nbest.block import NBestList
+from mosesplug.metrics import Metric, PreparedReferences
+from mosesplug.metrics.hypotheses import HypothesisRanges
+from mosesplug.metrics.scored import list_scored
+
+
+class AheadScorer:
+    """Scores lists in a thread, for those metrics that a command computes."""
+
+    def __init__(self, metric: Metric, references: PreparedReferences) -> None:
+        self._parts = list_scored(metric, references)
+        self._n_sentences = references.n_sentences
+        self._waiting: SimpleQueue[HypothesisRanges | None] | None = None
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether a command computes the metric, or a part of it."""
+        return bool(self._parts)
+
+    def add(self, lists: Sequence[NBestList]) -> None:
+        """Score lists soon; outside the block of ``score`` nothing is done."""
+        if self._waiting is None:
+            return
+        for block in lists:
+            # Sentences that are unknown are an error of the list, which storing it reports.
+            known = (block.sentence_ids >= 0) & (block.sentence_ids < self._n_sentences)
+            rows = known.nonzero()[0]
+            # Copies, because a block holds the whole text of the list around its hypotheses.
+            texts = [block.text(row) for row in rows.tolist()]
+            self._waiting.put(HypothesisRanges.of_lines(texts, block.sentence_ids[rows]))
+
+    @contextmanager
+    def score(self) -> Iterator[None]:
+        """Score what is added in the block.
+
+        At its end, the thread finishes the lists that it is scoring, and leaves the others.
+
+        Raises:
+            DataError: a command failed. The block is not interrupted: its lists are worth keeping.
+        """
+        if not self._parts:
+            yield
+            return
+        waiting = self._waiting = SimpleQueue()
+        stop, failures = threading.Event(), list[Exception]()
+
+        def work() -> None:
+            try:
+                while (hypotheses := waiting.get()) is not None and not stop.is_set():
+                    for metric, references in self._parts:
+                        metric.statistics(references, *hypotheses)
+            except Exception as error:
+                failures.append(error)
+
+        # A process that ends because of an error does not wait for answers.
+        thread = threading.Thread(target=work, name="mosesplug-ahead-scorer", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._waiting = None
+            stop.set()
+            waiting.put(None)
+        thread.join()
+        if failures:
+            raise failures[0]
