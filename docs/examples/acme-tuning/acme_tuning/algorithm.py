@@ -62,4 +62,5 @@ RANDOM_SEARCH = Algorithm(
     options=RandomSearchOptions,
     optimize=search,
     tunes_sparse=False,
+    weighs_sentences=True,
 )

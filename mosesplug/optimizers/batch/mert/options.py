@@ -27,8 +27,8 @@ class MertOptions:
         Opt(
             "search method",
             details="powell: the best of all axes in each round. random-direction: random lines "
-            "only. random: random points. exact: the best weights of all, for up to 6 features and "
-            "1,000 hypotheses; no other setting has an effect.",
+            "only. random: random points. exact: the optimum, for up to 6 features and 1,000 "
+            "hypotheses.",
             source="mert -t; exact: after Galley & Quirk 2011",
         ),
     ] = "powell"

@@ -133,8 +133,7 @@ class ClassifierOptions:
     classifier: Annotated[
         Literal["logistic", "hinge", "perceptron"],
         Opt(
-            "classifier of pairs: logistic regression, support vector machine, or averaged "
-            "perceptron",
+            "logistic regression, support vector machine, or averaged perceptron",
             source="Hopkins & May 2011; Neubig & Watanabe 2016, section 3.5",
         ),
     ] = "logistic"
@@ -159,7 +158,7 @@ class ClassifierOptions:
     perceptron_epochs: Annotated[
         int,
         Opt(
-            "maximum passes of the perceptron over the pairs",
+            "most passes over pairs",
             source="Collins 2002",
             only_with="classifier=perceptron",
             minimum=1,
