@@ -62,6 +62,10 @@ class Question(NamedTuple):
 class Scorer(Protocol):
     """Scores texts by another program, each text once."""
 
+    @property
+    def n_asked(self) -> int:
+        """Number of texts that the program has scored."""
+
     def score(self, questions: Sequence[Question]) -> NDArray[np.float64]:
         """Return the numbers of hypotheses, float64 ``[n, width]``.
 

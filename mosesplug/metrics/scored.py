@@ -36,7 +36,7 @@ def has_scorer(metric: Metric) -> bool:
 def list_scored(
     metric: Metric, prepared: PreparedReferences
 ) -> list[tuple[OutsideMetric, PreparedReferences]]:
-    """Return the metric, or parts of it, that a command computes, with their references."""
+    """Return those parts of a metric that a command computes, with references."""
     if isinstance(metric, InterpolatedMetric) and isinstance(prepared, InterpolatedReferences):
         pairs = zip(metric.metrics, prepared.parts, strict=True)
         return [scored for pair in pairs for scored in list_scored(*pair)]

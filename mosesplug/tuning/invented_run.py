@@ -113,6 +113,7 @@ class _InventedScorer:
     """A ``Scorer`` that asks no command: a score is the length of the text."""
 
     formula: Formula
+    n_asked: int = 0
 
     def score(self, questions: Sequence[Question]) -> NDArray[np.float64]:
         """Return the length of each text in every column."""

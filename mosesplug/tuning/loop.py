@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import DecoderError, UsageError
-from mosesplug.events import Watcher, ignore_event
+from mosesplug.events import Note, Watcher, ignore_event
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
 from mosesplug.tuning.conclude import conclude
@@ -82,6 +82,8 @@ def finish_run(context: Context) -> Result:
             _run(context)
         elif not find_reason_to_stop(context):
             run_epochs(context)
+    for text in () if context.ahead is None else context.ahead.describe():
+        context.watch(Note(text))
     return conclude(context, find_reason_to_stop(context))
 
 

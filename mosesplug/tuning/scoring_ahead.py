@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from queue import SimpleQueue
 
 from formats.nbest.block import NBestList
+from mosesplug.errors import count_noun
 from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.metrics.scored import list_scored
@@ -24,12 +25,26 @@ class AheadScorer:
     def __init__(self, metric: Metric, references: PreparedReferences) -> None:
         self._parts = list_scored(metric, references)
         self._n_sentences = references.n_sentences
+        self._asked_before = self._count_asked()
         self._waiting: SimpleQueue[HypothesisRanges | None] | None = None
 
     @property
     def is_needed(self) -> bool:
         """Whether a command computes the metric, or a part of it."""
         return bool(self._parts)
+
+    def describe(self) -> tuple[str, ...]:
+        """Return how many texts each command has scored since this object was made."""
+        counts = zip(self._parts, self._count_asked(), self._asked_before, strict=True)
+        return tuple(
+            f"the score command {metric.name} scored {count_noun(after - before, 'text')}; all "
+            "others were known"
+            for (metric, _), after, before in counts
+        )
+
+    def _count_asked(self) -> list[int]:
+        """Return the texts that each command has scored."""
+        return [0 if part.scorer is None else part.scorer.n_asked for part, _ in self._parts]
 
     def add(self, lists: Sequence[NBestList]) -> None:
         """Score lists soon; outside the block of ``score`` nothing is done."""

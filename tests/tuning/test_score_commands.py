@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from mosesplug.cli.main import main
+from mosesplug.events import Note
 from mosesplug.metrics import metric
 from mosesplug.settings.online import HeldOutSet
 from mosesplug.settings.score_commands import ScoreCommands
@@ -116,6 +117,13 @@ def test_texts_are_scored_while_the_decoder_decodes(toy: Toy, log: Log, objectiv
     tune(replace(run, decoding=replace(run.decoding, decoder=slow)), log)
     tune(configuration(toy, "quick", objective, maximum_iterations=2), log)
     asked = scored(toy.directory / "slow.log")
+    texts = [note.text for note in log.of(Note) if "score command" in note.text]
+    assert (
+        texts[0]
+        == texts[1]
+        == (f"the score command SHARE scored {len(asked)} texts; all others were known")
+    )
+    assert len(texts) == 2
     assert len(set(asked)) == len(asked)
     assert sorted(asked) == sorted(scored(toy.directory / "quick.log"))
     for name in ("run2.dense", "run2.weights.txt", "run2.best15.out.gz"):
