@@ -170,6 +170,7 @@ class ServerDecoder(BatchDecoder):
         self._servers: list[ServerProcess | None] = [None] * max(1, workers)
         self._started_with: ModelWeights | None = None
         self._seconds_to_start = 0.0
+        self._restarts_for_sparse = False
         self._has_noted_restarts = False
         self._pool = ThreadPoolExecutor(len(self._servers), "decoder")
 
@@ -306,7 +307,7 @@ class ServerDecoder(BatchDecoder):
         old = self._started_with
         if old is not None and old != weights:
             if old.sparse != weights.sparse:
-                self._note_restarts()
+                self._restarts_for_sparse = True
                 self.close()
             elif self.restart_each_batch:
                 self.close()
@@ -330,6 +331,8 @@ class ServerDecoder(BatchDecoder):
             raise
         if missing:
             self._started_with = weights
+            if self._restarts_for_sparse:
+                self._note_restarts()
         if any(server.listens_everywhere() for server in missing):
             refused = "" if self._why_not is None else f" (no network of its own: {self._why_not})"
             self._note_once(
@@ -352,20 +355,20 @@ class ServerDecoder(BatchDecoder):
         sent = self._tables.convert_weights(weights)
         if not any(sent.sparse.values()):
             return sent
-        self._note_restarts()
+        self._restarts_for_sparse = True
         self.tables = None
         self.restart_each_batch = True
         return weights
 
     def _note_restarts(self) -> None:
+        """Say what restarts cost: after one, since servers without whole tables start sooner."""
         if self._has_noted_restarts:
             return
         self._has_noted_restarts = True
         reason = "" if self.no_folding is None else f", and {self.no_folding}"
-        cost = f", in {self._seconds_to_start:.1f} s" if self._seconds_to_start else ""
         self._note(
             f"Moses' server takes no sparse weights in a request{reason}: it is started again"
-            f" whenever they change{cost}"
+            f" whenever they change, in {self._seconds_to_start:.1f} s"
         )
 
     def _launched(self, place: int, weights: ModelWeights) -> ServerProcess:
