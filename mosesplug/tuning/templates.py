@@ -48,7 +48,7 @@ def check_templates(configuration: Configuration) -> None:
 
 
 def _check_alignments(config: Path, what: str) -> None:
-    """Check the alignments of text phrase tables; decoders ignore some mistakes, and die of others.
+    """Check alignments of text phrase tables: decoders ignore mistakes or die.
 
     Args:
         config: the moses.ini.

@@ -361,7 +361,7 @@ class ServerDecoder(BatchDecoder):
         return weights
 
     def _note_restarts(self) -> None:
-        """Say what restarts cost: after one, since servers without whole tables start sooner."""
+        """Say what restarts cost, after one: servers without tables start sooner."""
         if self._has_noted_restarts:
             return
         self._has_noted_restarts = True

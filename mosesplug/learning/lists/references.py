@@ -46,7 +46,8 @@ def match_references(
 
     Raises:
         DataError: an id has no reference, or two; or it cannot be decided whether references begin
-            with ids; or lists in memory have different ids.
+            with ids; or lists in memory have different ids; or there are source sentences, which
+            have no ids, and references in another order than the lists.
     """
     held = _find_held_ids(files)
     if not lines:
@@ -60,6 +61,12 @@ def match_references(
     ids = held
     if begins and listed.names:
         ids = held or _order_ids(files, settings, texts[0].ids)
+        if settings.source is not None and ids != tuple(texts[0].ids):
+            raise DataError(
+                f"{what}: the sentences have another order than in the lists, so that the lines of "
+                f"{settings.source} may belong to others. Give references and {{--source}} one "
+                "line for each sentence in the order of the lists"
+            )
     return MatchedReferences(arrange_texts(texts, ids, begins), SentenceIds(ids))
 
 

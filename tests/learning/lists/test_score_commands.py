@@ -107,6 +107,18 @@ def test_error_rates() -> None:
     assert 0 < solution(rate).score < 1
 
 
+def test_references_of_other_order_are_rejected_with_a_source() -> None:
+    """Lines of the source have no ids that could say which sentence they belong to."""
+    texts = Path("lists").read_text().splitlines()
+    Path("lists").write_text("".join(f"utt-{line}\n" for line in texts))
+    keyed = [f"utt-{k} {line}\n" for k, line in enumerate(Path("refs").read_text().splitlines())]
+    Path("refs").write_text("".join(keyed))
+    learn(source="source", score_command=[COMMAND])
+    Path("refs").write_text("".join(reversed(keyed)))
+    with pytest.raises(DataError, match="another order than in the lists, so that .* of source"):
+        learn(source="source", score_command=[COMMAND])
+
+
 def test_settings_are_checked() -> None:
     for text in ("SHARE", "=x", "SHARE=", "SHARE=:error"):
         with pytest.raises(UsageError, match=r"--score-command.*write NAME=COMMAND"):
