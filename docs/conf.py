@@ -18,6 +18,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "generated_text",
+    "live_example",
     "mathml",
 ]
 exclude_patterns = ["_build", "_ext", "examples/.ipynb_checkpoints"]

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from line_chart import render_chart, render_legend
+from live_example import PAGE as LIVE_EXAMPLE
 
 import mosesplug
 from mosesplug.cli.main import main
@@ -226,6 +227,14 @@ def _scale_figure() -> Iterator[str]:
     yield "</figure>\n"
 
 
+def _live_example() -> Iterator[str]:
+    """Yield the link to the report that ``live_example`` writes beside the first page."""
+    yield (
+        f'<p><a href="{LIVE_EXAMPLE}">Explore a run of the demo</a>: move a weight, and see how '
+        "its score and its translations follow.</p>\n"
+    )
+
+
 def family_page(family: str) -> str:
     """Return the file in ``docs/algorithms`` with the algorithms of a family."""
     return f"{family.split()[0].lower()}.md"
@@ -273,6 +282,7 @@ _GENERATORS: dict[str, Callable[..., Iterator[str]]] = {
     "command-table": _command_table,
     "commands": _commands,
     "experiment-keys": _experiment_keys,
+    "live-example": _live_example,
     "scale-figure": _scale_figure,
     "templates": _templates,
 }
