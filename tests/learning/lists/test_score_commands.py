@@ -115,7 +115,7 @@ def test_references_of_other_order_are_rejected_with_a_source() -> None:
     Path("refs").write_text("".join(keyed))
     learn(source="source", score_command=[COMMAND])
     Path("refs").write_text("".join(reversed(keyed)))
-    with pytest.raises(DataError, match="another order than in the lists, so that .* of source"):
+    with pytest.raises(DataError, match=r"another order than in the lists, so that .* of source"):
         learn(source="source", score_command=[COMMAND])
 
 
