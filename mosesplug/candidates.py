@@ -250,7 +250,7 @@ class Candidates:
         """Return the mean expected error of a sentence minus entropy.
 
         Args:
-            gains: from ``gains``, or linear BLEU (``metrics.linear_bleu.LinearBleu``), which is
+            gains: from ``gains``, or linear BLEU (``metrics.bleu.linear.LinearBleu``), which is
                 multiplied by the number of sentences. The error is minus the gain.
             temperature: factor of the entropy.
         """

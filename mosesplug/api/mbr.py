@@ -25,7 +25,7 @@ from mosesplug.forest.mbr import Criterion
 from mosesplug.learning.lists.blocks import read_file_blocks
 from mosesplug.learning.lists.transforming import pair_transformed
 from mosesplug.metrics import Metric, metric
-from mosesplug.metrics.linear_bleu import LinearBleu
+from mosesplug.metrics.bleu.linear import LinearBleu
 from mosesplug.results.choices.mbr import check_utility, pairwise_scores, rank_by_risk, score_again
 
 UtilityFunction = Callable[[list[str], list[str]], Any]

@@ -11,7 +11,7 @@ from formats.text import StrPath
 from mosesplug.api.keywords import RUN
 from mosesplug.api.lists.arrays import encode_texts
 from mosesplug.metrics import Metric
-from mosesplug.settings.score_commands import make_score_commands
+from mosesplug.settings.scores.commands import make_score_commands
 
 
 @RUN.in_messages()

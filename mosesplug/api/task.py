@@ -35,10 +35,10 @@ from mosesplug.learning.made_features import take_recorded_bins
 from mosesplug.learning.weights import StartingWeights, read_initial_weights, read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
-from mosesplug.settings.domains import make_domains
 from mosesplug.settings.learning import LearningSettings
-from mosesplug.settings.sentence_weights import make_sentence_weights
-from mosesplug.settings.source import count_source_words
+from mosesplug.settings.sentences.domains import make_domains
+from mosesplug.settings.sentences.source import count_source_words
+from mosesplug.settings.sentences.weights import make_sentence_weights
 
 StrPath = str | PathLike[str]
 

@@ -303,7 +303,7 @@ def minimize_risk(directory: Path, algorithms: Sequence[str]) -> None:
     from mosesplug.api.reranking import rerank
     from mosesplug.forest.mbr import Criterion
     from mosesplug.learning.weighted_graphs import read_graph_weights, read_weighted_graphs
-    from mosesplug.metrics.linear_bleu import LinearBleu
+    from mosesplug.metrics.bleu.linear import LinearBleu
     from mosesplug.results.choices.mbr import decide_translations, read_graph_tasks, read_list_tasks
     from mosesplug.settings.lists import NO_SETTINGS
 

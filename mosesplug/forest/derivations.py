@@ -25,7 +25,7 @@ from mosesplug.forest.pruning import score_through_edges
 from mosesplug.forest.union import unite_graphs
 from mosesplug.forest.viterbi import inside_best, viterbi
 from mosesplug.hypergraph import Hypergraph
-from mosesplug.metrics.linear_bleu import HALF_SLOPE, LinearBleu, linear_bleu
+from mosesplug.metrics.bleu.linear import HALF_SLOPE, LinearBleu, linear_bleu
 from mosesplug.metrics.protocol import Metric, PreparedReferences
 from mosesplug.tuning_set import SparseRows, TuningSet
 

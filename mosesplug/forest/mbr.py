@@ -37,8 +37,8 @@ from mosesplug.forest.pruning import prune_to_beam
 from mosesplug.forest.viterbi import viterbi
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel, read_only
-from mosesplug.metrics.linear_bleu import LinearBleu
-from mosesplug.metrics.sentence_bleu import LIN_OCH, smoothed_row
+from mosesplug.metrics.bleu.linear import LinearBleu
+from mosesplug.metrics.bleu.sentence import LIN_OCH, smoothed_row
 
 _ROUNDING = 1e-12
 """Gains are tied if they differ by less than this, relative to max(1, gain)."""

@@ -38,8 +38,8 @@ from mosesplug.forest.ngrams.reference_ngrams import ORDER, ReferenceNgramTree
 from mosesplug.forest.ngrams.split import SplitGraph, split_for
 from mosesplug.forest.oracles.hope_fear import name_sentence
 from mosesplug.hypergraph import Hypergraph
-from mosesplug.metrics.expected_bleu import expected_bleu
-from mosesplug.metrics.linear_bleu import LinearBleu
+from mosesplug.metrics.bleu.expected import expected_bleu
+from mosesplug.metrics.bleu.linear import LinearBleu
 
 _Result = TypeVar("_Result")
 
@@ -171,7 +171,7 @@ def xbleu(
     The objective is that of Rosti et al. (2010, 2011). Expected n-gram counts are summed over
     sentences. Matches are clipped as expectations, ``min(E[count], limit)``, because clipping each
     derivation is not a sum over edges. If both are equal, the derivative is 0, as for more
-    occurrences. The brevity penalty is smooth (``metrics.expected_bleu``) and uses the shortest
+    occurrences. The brevity penalty is smooth (``metrics.bleu.expected``) and uses the shortest
     references.
 
     Args:

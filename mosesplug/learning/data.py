@@ -35,15 +35,15 @@ from mosesplug.optimizers import Progress
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers.domains import add_copies
 from mosesplug.optimizers.problem import no_progress
-from mosesplug.settings.domains import read_domains
 from mosesplug.settings.features import (
     arrange_held_out_features,
 )
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lengths import WORDS
 from mosesplug.settings.lists import ListSettings
-from mosesplug.settings.sentence_weights import describe_weights, read_sentence_weights
-from mosesplug.settings.source import check_source, read_source_lengths
+from mosesplug.settings.sentences.domains import read_domains
+from mosesplug.settings.sentences.source import check_source, read_source_lengths
+from mosesplug.settings.sentences.weights import describe_weights, read_sentence_weights
 from mosesplug.tuning_set import SparseRows, TuningSet
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.domains import DomainSpace, count_domains
 from mosesplug.optimizers.problem import Problem, Progress, Solution, corpus_score
-from mosesplug.settings.domains import Domains
+from mosesplug.settings.sentences.domains import Domains
 
 LearnFunction = Callable[[Problem, np.random.Generator, Progress], Solution]
 """Finds weights for a problem."""

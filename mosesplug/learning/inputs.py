@@ -21,11 +21,11 @@ from mosesplug.learning.weights import StartingWeights
 from mosesplug.metrics import Metric
 from mosesplug.optimizers import Problem
 from mosesplug.optimizers.selection import FeatureSelection
-from mosesplug.settings.domains import Domains
 from mosesplug.settings.features import DerivedFeature
 from mosesplug.settings.intervals import Bound, StartRange
 from mosesplug.settings.lengths import LengthRange
-from mosesplug.settings.sentence_weights import SentenceWeights
+from mosesplug.settings.sentences.domains import Domains
+from mosesplug.settings.sentences.weights import SentenceWeights
 from mosesplug.tuning.weights import arrange_ranges
 from mosesplug.tuning_set import TuningSet
 

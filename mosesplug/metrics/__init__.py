@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from mosesplug.metrics.bleu import Bleu, bleu_score_row, bleu_scores
+from mosesplug.metrics.bleu.corpus import Bleu, bleu_score_row, bleu_scores
+from mosesplug.metrics.bleu.sentence import (
+    sentence_bleu_lin_och,
+    sentence_bleu_moses,
+    sentence_bleu_nakov,
+)
 from mosesplug.metrics.chrf import Chrf
 from mosesplug.metrics.edit.cer import Cer
 from mosesplug.metrics.edit.mer import Mer
@@ -12,11 +17,6 @@ from mosesplug.metrics.normalization import parse_factors, select_factors
 from mosesplug.metrics.per import Per
 from mosesplug.metrics.protocol import Metric, PreparedReferences
 from mosesplug.metrics.registry import metric, metric_names
-from mosesplug.metrics.sentence_bleu import (
-    sentence_bleu_lin_och,
-    sentence_bleu_moses,
-    sentence_bleu_nakov,
-)
 from mosesplug.metrics.ter.moses import Ter
 from mosesplug.metrics.ter.sacrebleu import TerSacrebleu
 

@@ -20,7 +20,7 @@ from mosesplug.arrays import StatisticsTable
 from mosesplug.errors import DataError
 
 Smoothing = Literal["lin-och", "moses", "nakov"]
-"""Smoothing of the score of a single sentence; formulas: ``metrics.sentence_bleu``."""
+"""Smoothing of the score of a single sentence; formulas: ``metrics.bleu.sentence``."""
 
 
 @dataclass(frozen=True, kw_only=True)

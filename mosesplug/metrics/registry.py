@@ -14,12 +14,12 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from mosesplug.errors import UsageError, suggest
-from mosesplug.metrics.bleu import Bleu
+from mosesplug.metrics.bleu.corpus import Bleu
+from mosesplug.metrics.bleu.gleu import Gleu
 from mosesplug.metrics.chrf import Chrf
 from mosesplug.metrics.edit.cer import Cer
 from mosesplug.metrics.edit.mer import Mer
 from mosesplug.metrics.edit.wer import Cder, Wer
-from mosesplug.metrics.gleu import Gleu
 from mosesplug.metrics.interpolated import InterpolatedMetric
 from mosesplug.metrics.meteor import Meteor
 from mosesplug.metrics.normalization import parse_normalization

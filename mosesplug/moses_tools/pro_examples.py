@@ -7,7 +7,7 @@ from scipy.sparse import vstack
 
 from formats.extractor.megam import Examples
 from mosesplug.errors import DataError
-from mosesplug.metrics.sentence_bleu import sentence_bleu_moses, sentence_bleu_nakov
+from mosesplug.metrics.bleu.sentence import sentence_bleu_moses, sentence_bleu_nakov
 from mosesplug.optimizers.batch.ranking.pairs import (
     Draw,
     PairSampling,

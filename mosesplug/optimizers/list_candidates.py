@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mosesplug.arrays import FeatureMask, Scores, Statistics, Weights
 from mosesplug.candidates import Candidates, Objective, Question, SearchSpace, require_local
-from mosesplug.metrics.linear_bleu import LinearBleu
+from mosesplug.metrics.bleu.linear import LinearBleu
 from mosesplug.metrics.protocol import Metric
 from mosesplug.optimizers.batch.expected import objectives
 from mosesplug.optimizers.costs import Costs, first_of_largest

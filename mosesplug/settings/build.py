@@ -27,7 +27,7 @@ from mosesplug.settings.configuration import Configuration, Repeats, RunPlan, Se
 from mosesplug.settings.decoders import collect_decoder_values, make_decoding
 from mosesplug.settings.paths import require_file, require_references
 from mosesplug.settings.programs import check_transform
-from mosesplug.settings.score_commands import ScoreCommands, make_score_commands
+from mosesplug.settings.scores.commands import ScoreCommands, make_score_commands
 from mosesplug.settings.sharding import Sharding
 
 _Values = Mapping[str, Any]

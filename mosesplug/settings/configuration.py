@@ -18,7 +18,7 @@ from mosesplug.settings.decoding import DecodingSettings
 from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.online import HeldOutSet, Monitor, OnlineSettings, parse_monitors
 from mosesplug.settings.optimizer import OptimizerSettings
-from mosesplug.settings.score_commands import ScoreCommands
+from mosesplug.settings.scores.commands import ScoreCommands
 
 if TYPE_CHECKING:
     from mosesplug.decoders.description import DecoderDescription

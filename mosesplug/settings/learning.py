@@ -19,7 +19,7 @@ from mosesplug.settings.features import AddedFeature, parse_added_features
 from mosesplug.settings.intervals import Bound, StartRange, parse_bounds
 from mosesplug.settings.lengths import WORDS, LengthRange, parse_length_range
 from mosesplug.settings.lists import ListSettings
-from mosesplug.settings.scores import ScoreSource, parse_score_sources
+from mosesplug.settings.scores.files import ScoreSource, parse_score_sources
 from mosesplug.settings.sharding import Sharding
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from mosesplug.settings.features import (
     parse_added_features,
     parse_derived_features,
 )
-from mosesplug.settings.score_commands import ScoreCommands
-from mosesplug.settings.scores import ScoreSource, parse_score_sources
+from mosesplug.settings.scores.commands import ScoreCommands
+from mosesplug.settings.scores.files import ScoreSource, parse_score_sources
 from mosesplug.settings.template_file import TemplateFile
 
 

@@ -20,9 +20,9 @@ from mosesplug.optimizers import Algorithm, Optimizer
 from mosesplug.options import list_compared_values
 from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.online import HeldOutSet
-from mosesplug.settings.sentence_weights import SentenceWeights
+from mosesplug.settings.sentences.source import read_source_lengths
+from mosesplug.settings.sentences.weights import SentenceWeights
 from mosesplug.settings.sharding import Sharding
-from mosesplug.settings.source import read_source_lengths
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.domains import DomainLearning
 from mosesplug.tuning.heldout import HeldOutScorer

@@ -24,7 +24,7 @@ from mosesplug.decoders.run_files import RunFiles
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import Problem, Solution
 from mosesplug.optimizers.domains import MARK, DomainSpace, add_copies, count_domains
-from mosesplug.settings.domains import Domains
+from mosesplug.settings.sentences.domains import Domains
 from mosesplug.tuning.weights import Weights
 
 

@@ -28,10 +28,10 @@ from mosesplug.optimizers.recommended import ONLINE
 from mosesplug.settings.algorithm_options import find_idle_options, make_options
 from mosesplug.settings.build import collect_values
 from mosesplug.settings.configuration import Configuration
-from mosesplug.settings.domains import read_domains
 from mosesplug.settings.online import OnlineSettings
 from mosesplug.settings.optimizer import OptimizerSettings
-from mosesplug.settings.sentence_weights import describe_weights, read_sentence_weights
+from mosesplug.settings.sentences.domains import read_domains
+from mosesplug.settings.sentences.weights import describe_weights, read_sentence_weights
 from mosesplug.settings.toml import write_settings
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.tuning.context import Context, learns_from_graphs

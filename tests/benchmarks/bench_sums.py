@@ -21,7 +21,7 @@ from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
 from mosesplug.forest.ngrams.split import split, split_for
 from mosesplug.forest.objectives import ScoredGraph, risk, softmax_margin, xbleu
 from mosesplug.learning.weighted_graphs import read_graph_weights, read_weighted_graphs
-from mosesplug.metrics.linear_bleu import LinearBleu
+from mosesplug.metrics.bleu.linear import LinearBleu
 
 TYPICAL = 17_500
 """Edges of a typical graph."""

@@ -15,7 +15,7 @@ from mosesplug.forest import Hypergraph
 from mosesplug.forest.derivations import GraphDerivations, choose_oracles
 from mosesplug.forest.ngrams.split import SplitGraph
 from mosesplug.metrics import metric
-from mosesplug.metrics.linear_bleu import LinearBleu
+from mosesplug.metrics.bleu.linear import LinearBleu
 from mosesplug.optimizers.batch.expected import objectives
 from mosesplug.optimizers.lists.shards import WholeLists
 from mosesplug.tuning_set import SparseRows, TuningSet

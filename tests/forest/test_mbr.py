@@ -22,7 +22,7 @@ from mosesplug.forest.mbr import (
 from mosesplug.forest.ngrams.posteriors import expected_counts, occurrence_probabilities
 from mosesplug.forest.ngrams.split import split
 from mosesplug.forest.ngrams.table import count_bags, count_bags_in
-from mosesplug.metrics.linear_bleu import LinearBleu
+from mosesplug.metrics.bleu.linear import LinearBleu
 from tests.forest.every_derivation import WORDS, every, random_graph
 from tests.forest.ngrams.test_split import ngrams
 

@@ -15,7 +15,7 @@ from mosesplug.errors import DataError
 from mosesplug.forest.derivations import choose_oracles
 from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
 from mosesplug.forest.objectives import ScoredGraph, risk, softmax_margin, xbleu
-from mosesplug.metrics.linear_bleu import LinearBleu
+from mosesplug.metrics.bleu.linear import LinearBleu
 from tests.forest.every_derivation import WORDS, every, made, random_graph
 from tests.forest.ngrams.test_split import ngrams
 

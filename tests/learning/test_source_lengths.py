@@ -12,7 +12,7 @@ import mosesplug
 from mosesplug.cli.main import main
 from mosesplug.errors import DataError, UsageError
 from mosesplug.optimizers import algorithm
-from mosesplug.settings.source import count_source_words
+from mosesplug.settings.sentences.source import count_source_words
 from tests.optimizers.problems import planted_bleu
 
 PLAIN = {"epochs": 2, "averaging": "last", "cost": "lin-och"}

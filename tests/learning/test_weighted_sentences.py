@@ -11,7 +11,7 @@ import pytest
 import mosesplug
 from formats.errors import FormatError
 from mosesplug.errors import DataError, UsageError
-from mosesplug.settings.sentence_weights import (
+from mosesplug.settings.sentences.weights import (
     describe_weights,
     make_sentence_weights,
     read_sentence_weights,

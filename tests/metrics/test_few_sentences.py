@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mosesplug.metrics import metric
-from mosesplug.metrics.bleu import Bleu
+from mosesplug.metrics.bleu.corpus import Bleu
 from mosesplug.metrics.few_sentences import FewSentences
 from mosesplug.metrics.ter.moses import Ter
 

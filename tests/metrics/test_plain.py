@@ -12,8 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from mosesplug.metrics import bleu, chrf, plain
-from mosesplug.metrics.bleu import Bleu
+from mosesplug.metrics import chrf, plain
+from mosesplug.metrics.bleu import corpus as bleu
+from mosesplug.metrics.bleu.corpus import Bleu
 from mosesplug.metrics.chrf import Chrf
 from mosesplug.metrics.protocol import Metric
 from mosesplug.metrics.ter.sacrebleu import TerSacrebleu

@@ -10,11 +10,11 @@ import pytest
 from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
-from mosesplug.metrics.bleu import Bleu
+from mosesplug.metrics.bleu.corpus import Bleu
+from mosesplug.metrics.bleu.sentence import sentence_bleu_lin_och, sentence_bleu_nakov
 from mosesplug.metrics.few_sentences import FewSentences
 from mosesplug.metrics.interpolated import InterpolatedMetric
 from mosesplug.metrics.protocol import Metric
-from mosesplug.metrics.sentence_bleu import sentence_bleu_lin_och, sentence_bleu_nakov
 from mosesplug.metrics.ter.moses import Ter
 from mosesplug.optimizers.costs import Costs, first_of_largest
 from mosesplug.optimizers.online.options import CostOptions

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mosesplug.metrics.bleu import Bleu
+from mosesplug.metrics.bleu.corpus import Bleu
 from mosesplug.metrics.interpolated import InterpolatedMetric
 from mosesplug.metrics.protocol import Metric
 from mosesplug.metrics.ter.moses import Ter

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from formats.nbest.files import read_nbest, read_nbest_blocks
-from mosesplug.metrics.bleu import Bleu
+from mosesplug.metrics.bleu.corpus import Bleu
 from mosesplug.store import NBestStore
 from mosesplug.tuning_set import TuningSet
 

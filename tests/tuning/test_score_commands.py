@@ -16,7 +16,7 @@ from mosesplug.cli.main import main
 from mosesplug.events import Note
 from mosesplug.metrics import metric
 from mosesplug.settings.online import HeldOutSet
-from mosesplug.settings.score_commands import ScoreCommands
+from mosesplug.settings.scores.commands import ScoreCommands
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
 

@@ -22,7 +22,7 @@ from mosesplug.metrics.protocol import PreparedReferences, UnsmoothedMetric
 from mosesplug.results.scores.comparison import System
 from mosesplug.results.scores.outside import attach_arrays, read_sentence_scores
 from mosesplug.results.scores.scores import Translation
-from mosesplug.settings.scores import ScoreSource, split_marks
+from mosesplug.settings.scores.files import ScoreSource, split_marks
 
 _LARGEST_COUNT = 1 << 30
 """Counts up to this size are int32; differences of two of them must fit."""

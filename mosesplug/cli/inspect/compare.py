@@ -20,7 +20,7 @@ from mosesplug.results.scores.comparison import count_system_edits, parse_system
 from mosesplug.results.scores.outside import attach_scores
 from mosesplug.results.scores.scoring import DEFAULT_METRICS, prepare_metrics
 from mosesplug.results.scores.sentence_ids import arrange_systems
-from mosesplug.settings.scores import parse_score_sources
+from mosesplug.settings.scores.files import parse_score_sources
 
 
 def compare(options: CompareCommand) -> None:

@@ -29,7 +29,7 @@ from mosesplug.cli.shared.parameters import (
 )
 from mosesplug.options import Opt, list_options
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings, make_list_settings
-from mosesplug.settings.score_commands import ScoreCommands
+from mosesplug.settings.scores.commands import ScoreCommands
 
 
 def list_settings(without: Collection[str] = ()) -> NestedSettings:

@@ -17,7 +17,7 @@ from mosesplug.forest.mbr import Criterion, Decision
 from mosesplug.learning.weighted_graphs import read_graph_weights, read_weighted_graphs
 from mosesplug.learning.weights import find_graph_weights
 from mosesplug.metrics import Metric
-from mosesplug.metrics.linear_bleu import LinearBleu
+from mosesplug.metrics.bleu.linear import LinearBleu
 from mosesplug.metrics.registry import metric as find_metric
 from mosesplug.results.choices.mbr import (
     MbrTask,
@@ -29,7 +29,7 @@ from mosesplug.results.choices.mbr import (
 from mosesplug.results.views.stored_graphs import read_stored_graphs
 from mosesplug.results.views.texts import format_translations
 from mosesplug.results.weights.sources import read_weights_of
-from mosesplug.settings.scores import ScoreSource, parse_score_sources
+from mosesplug.settings.scores.files import ScoreSource, parse_score_sources
 
 
 def mbr(options: MbrCommand) -> None:

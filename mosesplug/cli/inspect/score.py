@@ -18,7 +18,7 @@ from mosesplug.metrics.outside import OutsideMetric
 from mosesplug.results.scores.comparison import to_percent
 from mosesplug.results.scores.scoring import DEFAULT_METRICS, ScoreReport, Selection
 from mosesplug.settings.lists import hint_at_tables
-from mosesplug.settings.scores import parse_score_sources
+from mosesplug.settings.scores.files import parse_score_sources
 
 
 def score(options: ScoreCommand) -> None:

@@ -23,7 +23,7 @@ from mosesplug.cli.shared.parameters import (
 )
 from mosesplug.options import Opt, list_options
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
-from mosesplug.settings.score_commands import ScoreCommands, make_score_commands
+from mosesplug.settings.scores.commands import ScoreCommands, make_score_commands
 
 _UNUSED = (
     *("ids", "dense", "drop-feature", "rename", "templates", "add-feature"),

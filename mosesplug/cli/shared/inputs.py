@@ -78,7 +78,7 @@ def _check_weights(value: str, what: str) -> None:
 
 
 def _check_scores(value: str, what: str) -> None:
-    from mosesplug.settings.scores import parse_score_sources
+    from mosesplug.settings.scores.files import parse_score_sources
 
     _check_named(parse_score_sources([value], what.removeprefix("--")), what)
 

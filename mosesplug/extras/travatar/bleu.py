@@ -25,7 +25,7 @@ from mosesplug.extras.travatar.measure import (
     parse_settings,
     refuse_settings,
 )
-from mosesplug.metrics.bleu import Bleu
+from mosesplug.metrics.bleu.corpus import Bleu
 from mosesplug.metrics.hypotheses import check_hypotheses, run_in_threads
 from mosesplug.metrics.ngrams import compile_ngrams, count_matches
 from mosesplug.metrics.plain import ORDER

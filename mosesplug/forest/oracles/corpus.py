@@ -3,7 +3,7 @@
 The best derivation of a sentence depends on the choices for all other sentences. Both searches
 start from an initial choice and improve it until it no longer changes.
 
-Linear BLEU (``metrics.linear_bleu``) does not clip matches, as in Tromble et al. (2008). Given the
+Linear BLEU (``metrics.bleu.linear``) does not clip matches, as in Tromble et al. (2008). Given the
 states of ``ngrams.states``, the gain of a derivation is then a sum over its edges, and the search
 for the best one is exact.
 """
@@ -30,8 +30,8 @@ from mosesplug.forest.oracles.bleu import (
 from mosesplug.forest.oracles.hope_fear import name_sentence
 from mosesplug.forest.viterbi import viterbi
 from mosesplug.kernels import kernel
-from mosesplug.metrics.bleu import bleu_score_row
-from mosesplug.metrics.linear_bleu import LinearBleu, linear_bleu
+from mosesplug.metrics.bleu.corpus import bleu_score_row
+from mosesplug.metrics.bleu.linear import LinearBleu, linear_bleu
 
 PASSES = 20
 """Maximum number of passes; a search that has not converged by then cycles among ties."""

@@ -30,7 +30,7 @@ from mosesplug.forest.oracles.hope_fear import (
 )
 from mosesplug.forest.pruning import score_in_single_precision
 from mosesplug.forest.search_graph import SearchGraph
-from mosesplug.metrics.sentence_bleu import single_bleu
+from mosesplug.metrics.bleu.sentence import single_bleu
 
 
 @dataclass(frozen=True, eq=False)

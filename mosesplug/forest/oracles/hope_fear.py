@@ -3,7 +3,7 @@
 The search is bottom-up and keeps one derivation per node, as Moses' ``kbmira`` does: the one with
 the highest model score plus or minus the BLEU of its translation so far.
 BLEU is computed with a background of earlier choices, see
-``metrics.sentence_bleu``. Since n-grams cross edges, each node stores the
+``metrics.bleu.sentence``. Since n-grams cross edges, each node stores the
 first and the last three words of its translation. The search has a beam of one: it is exact if
 BLEU has no influence, and otherwise an approximation with the same result as Moses.
 
@@ -37,7 +37,7 @@ from mosesplug.forest.pruning import score_in_single_precision
 from mosesplug.forest.search_graph import SearchGraph
 from mosesplug.forest.viterbi import MOST_EDGES, derivation_edges
 from mosesplug.kernels import inlined_kernel, kernel, lean_kernel
-from mosesplug.metrics.sentence_bleu import single_bleu
+from mosesplug.metrics.bleu.sentence import single_bleu
 
 MODEL_SHARE = np.float32(5.0)
 """With a safe hope, maximum ratio of the model score to the BLEU of the hope."""

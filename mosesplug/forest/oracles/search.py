@@ -35,7 +35,7 @@ from mosesplug.forest.partial_derivations import (
     select_best_rows,
 )
 from mosesplug.kernels import inlined_kernel, kernel, lean_kernel
-from mosesplug.metrics.bleu import bleu_score_row
+from mosesplug.metrics.bleu.corpus import bleu_score_row
 
 
 class Judge(NamedTuple):

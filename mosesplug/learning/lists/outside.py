@@ -20,7 +20,7 @@ from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
 from mosesplug.metrics.outside import WIDTHS, Formula, OutsideMetric, combine_fingerprints
 from mosesplug.settings.lists import ListSettings
-from mosesplug.settings.scores import ScoreSource
+from mosesplug.settings.scores.files import ScoreSource
 from mosesplug.store import fingerprint_files
 
 _FORMULA_OF_WIDTH: dict[int, Formula] = {1: "mean", 2: "ratio"}

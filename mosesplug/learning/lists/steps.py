@@ -34,7 +34,7 @@ from mosesplug.settings.expressions import (
     list_features,
 )
 from mosesplug.settings.features import AddedFeature, DerivedFeature
-from mosesplug.settings.scores import ScoreSource
+from mosesplug.settings.scores.files import ScoreSource
 from mosesplug.templates.blocks import TemplateFeatures
 from mosesplug.templates.declaration import Templates
 

@@ -42,8 +42,8 @@ from mosesplug.metrics.registry import metric_of_signature
 from mosesplug.optimizers import Progress
 from mosesplug.sentence_ids import arrange_lines
 from mosesplug.settings.learning import LearningSettings
-from mosesplug.settings.scores import ScoreSource
-from mosesplug.settings.source import read_source_lengths
+from mosesplug.settings.scores.files import ScoreSource
+from mosesplug.settings.sentences.source import read_source_lengths
 from mosesplug.settings.spellings import spell_range
 from mosesplug.settings.toml import read_settings
 from mosesplug.store import NBestStore

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from mosesplug.arrays import Columns, ColumnValues, Offsets, Scores, SentenceValues, Statistics
 from mosesplug.errors import UsageError
-from mosesplug.metrics.expected_bleu import expected_bleu
+from mosesplug.metrics.bleu.expected import expected_bleu
 from mosesplug.metrics.few_sentences import FewSentences
 from mosesplug.optimizers import losses
 from mosesplug.optimizers.batch.ranking.pairs import PairSampling, RankedPairs, sample_pairs

@@ -42,7 +42,7 @@ from mosesplug.learning.weights import score_hypotheses
 from mosesplug.metrics.protocol import Metric, needs_outside, needs_texts
 from mosesplug.settings.lengths import LengthRange
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
-from mosesplug.settings.scores import ScoreSource
+from mosesplug.settings.scores.files import ScoreSource
 
 _AHEAD = 8
 """Sentences read ahead of each thread."""

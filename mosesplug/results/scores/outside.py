@@ -18,7 +18,7 @@ from formats.text import StrPath
 from mosesplug.errors import DataError, UsageError
 from mosesplug.results.scores.comparison import System
 from mosesplug.results.scores.scores import Translation
-from mosesplug.settings.scores import ScoreSource
+from mosesplug.settings.scores.files import ScoreSource
 
 
 def attach_scores(systems: Sequence[System], sources: Sequence[ScoreSource]) -> list[System]:

@@ -16,7 +16,7 @@ from mosesplug.errors import DataError, UsageError
 from mosesplug.extras.travatar.combined import parse_formula
 from mosesplug.extras.travatar.evaluation import find_measure
 from mosesplug.extras.travatar.measure import Texts
-from mosesplug.metrics.bleu import Bleu
+from mosesplug.metrics.bleu.corpus import Bleu
 
 REFERENCE, OUTPUT = b"taro met hanako", b"the taro met the hanako"
 

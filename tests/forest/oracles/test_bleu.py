@@ -29,7 +29,7 @@ from mosesplug.forest.oracles.bleu import (
 )
 from mosesplug.forest.oracles.corpus import greedy_oracles, linear_oracle, linear_oracles
 from mosesplug.forest.viterbi import viterbi
-from mosesplug.metrics.linear_bleu import LinearBleu, linear_bleu
+from mosesplug.metrics.bleu.linear import LinearBleu, linear_bleu
 from tests.forest.graphs import derivations, graph_of, read_recorded, references, worded_graphs
 
 WEIGHTS = np.array([1.0, -0.5])

@@ -21,7 +21,7 @@ from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
 from mosesplug.forest.oracles.graph_search import GraphSearch
 from mosesplug.forest.oracles.hope_fear import find, hope_and_fear
 from mosesplug.forest.search_graph import SearchGraph, search_graph
-from mosesplug.metrics.sentence_bleu import single_bleu
+from mosesplug.metrics.bleu.sentence import single_bleu
 from tests.forest.graphs import derivations, graph_of, references, worded_graphs
 
 WEIGHTS = np.array([1.0, -0.5], dtype=np.float32)

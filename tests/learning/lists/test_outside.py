@@ -22,7 +22,7 @@ from mosesplug.results.choices.oracles import find_oracle
 from mosesplug.results.views.importing import IterationSource, import_lists
 from mosesplug.settings.learning import LearningSettings, make_learning_settings
 from mosesplug.settings.lists import ListSettings
-from mosesplug.settings.scores import ScoreSource, parse_score_sources
+from mosesplug.settings.scores.files import ScoreSource, parse_score_sources
 from mosesplug.store import NBestStore
 
 N_SENTENCES, N_HYPOTHESES = 9, 6

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError, UsageError
-from mosesplug.metrics.bleu import Bleu
+from mosesplug.metrics.bleu.corpus import Bleu
 from mosesplug.optimizers.online.descent import (
     AdagradOptions,
     PegasosOptions,

@@ -11,7 +11,7 @@ import pytest
 
 from mosesplug.learning.lists.merging import load_lists
 from mosesplug.metrics import metric
-from mosesplug.metrics.sentence_bleu import sentence_bleu_lin_och
+from mosesplug.metrics.bleu.sentence import sentence_bleu_lin_och
 from mosesplug.optimizers.online.descent import (
     AdagradOptions,
     PegasosOptions,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mosesplug.metrics import Bleu
-from mosesplug.metrics.sentence_bleu import sentence_bleu_lin_och
+from mosesplug.metrics.bleu.sentence import sentence_bleu_lin_och
 from mosesplug.results.choices.oracle_lists import rank_lists
 from mosesplug.results.choices.oracles import METHODS, OracleSettings, find_oracle
 from mosesplug.tuning_set import TuningSet

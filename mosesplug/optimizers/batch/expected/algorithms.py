@@ -24,7 +24,7 @@ import numpy as np
 from mosesplug.arrays import Statistics, Weights
 from mosesplug.candidates import Objective
 from mosesplug.errors import DataError, OptimizerError, UsageError
-from mosesplug.metrics.linear_bleu import HALF_SLOPE, LinearBleu, linear_bleu
+from mosesplug.metrics.bleu.linear import HALF_SLOPE, LinearBleu, linear_bleu
 from mosesplug.optimizers.batch.expected.descent import DescentSettings
 from mosesplug.optimizers.batch.expected.stages import AnnealingOptions, AnnealingStage, fit_stages
 from mosesplug.optimizers.problem import Problem, Progress, Solution

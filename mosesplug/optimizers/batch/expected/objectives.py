@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from mosesplug.arrays import Scores, SentenceValues, Statistics, Weights
 from mosesplug.candidates import Objective
 from mosesplug.kernels import read_only
-from mosesplug.metrics.expected_bleu import expected_bleu
+from mosesplug.metrics.bleu.expected import expected_bleu
 from mosesplug.optimizers.lists.blocks import (
     BlockedLists,
     Distribution,

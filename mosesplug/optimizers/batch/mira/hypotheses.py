@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from mosesplug.arrays import Statistics
 from mosesplug.candidates import Candidates, ScoredDerivation
+from mosesplug.metrics.bleu.sentence import single_bleu
 from mosesplug.metrics.protocol import Metric, needs_references
-from mosesplug.metrics.sentence_bleu import single_bleu
 from mosesplug.optimizers.batch.mira.kernels import (
     NEGLIGIBLE,
     MiraDecisions,

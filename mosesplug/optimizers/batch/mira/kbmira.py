@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from mosesplug.arrays import SentenceValues, Weights
 from mosesplug.candidates import Candidates
 from mosesplug.errors import OptimizerError
-from mosesplug.metrics.bleu import Bleu
+from mosesplug.metrics.bleu.corpus import Bleu
 from mosesplug.metrics.protocol import Metric
 from mosesplug.optimizers.batch.mira.hypotheses import (
     GraphHypotheses,

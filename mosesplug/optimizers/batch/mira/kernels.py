@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import finite_kernel, kernel
-from mosesplug.metrics.sentence_bleu import single_bleu
+from mosesplug.metrics.bleu.sentence import single_bleu
 from mosesplug.optimizers.lists.arrangement import add_scores
 from mosesplug.optimizers.lists.single_precision import MiraLists
 
@@ -51,7 +51,7 @@ def background_bleu(
 ) -> None:
     """Write BLEU of each row with the background, times the reference length of both.
 
-    This follows Chiang et al. (2008), see ``metrics.sentence_bleu``, in single precision.
+    This follows Chiang et al. (2008), see ``metrics.bleu.sentence``, in single precision.
     """
     totals = np.empty(len(background), dtype=np.float32)
     for row in range(len(rows)):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from mosesplug.metrics.bleu import Bleu
+from mosesplug.metrics.bleu.corpus import Bleu
 from mosesplug.metrics.chrf import Chrf
 from mosesplug.metrics.edit.cer import Cer
 from mosesplug.metrics.edit.mer import Mer

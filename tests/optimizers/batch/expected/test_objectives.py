@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from formats.graphs.hypergraph import Edge
 from mosesplug.forest import objectives as forest
 from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
-from mosesplug.metrics.expected_bleu import expected_bleu
-from mosesplug.metrics.linear_bleu import LinearBleu
+from mosesplug.metrics.bleu.expected import expected_bleu
+from mosesplug.metrics.bleu.linear import LinearBleu
 from mosesplug.optimizers import losses
 from mosesplug.optimizers.batch.expected.objectives import (
     Objective,

@@ -10,7 +10,7 @@ import pytest
 
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.metrics import metric
-from mosesplug.metrics.linear_bleu import LinearBleu
+from mosesplug.metrics.bleu.linear import LinearBleu
 from mosesplug.optimizers.batch.expected.algorithms import (
     LinearBleuOptions,
     RiskOptions,

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.candidates import Candidates, HopeFear, ScoredDerivation
-from mosesplug.metrics.bleu import bleu_score_row
-from mosesplug.metrics.sentence_bleu import single_bleu
+from mosesplug.metrics.bleu.corpus import bleu_score_row
+from mosesplug.metrics.bleu.sentence import single_bleu
 from mosesplug.tuning_set import TuningSet
 
 

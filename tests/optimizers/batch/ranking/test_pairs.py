@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from formats.extractor.reader import read_features, read_scores
 from mosesplug.features import FeatureSpace
-from mosesplug.metrics.sentence_bleu import sentence_bleu_moses
+from mosesplug.metrics.bleu.sentence import sentence_bleu_moses
 from mosesplug.moses_tools.c_rand import CRand
 from mosesplug.optimizers.batch.ranking.pairs import (
     Draw,

@@ -14,7 +14,7 @@ from formats.weights.files import read_init_opt
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import metric
-from mosesplug.metrics.sentence_bleu import sentence_bleu_lin_och, sentence_bleu_moses
+from mosesplug.metrics.bleu.sentence import sentence_bleu_lin_och, sentence_bleu_moses
 from mosesplug.optimizers.batch.mert.options import MertOptions
 from mosesplug.optimizers.batch.ranking.classifiers import fit_pairs
 from mosesplug.optimizers.batch.ranking.pairs import PairSampling, differences, sample_pairs

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mosesplug.metrics.bleu import Bleu
+from mosesplug.metrics.bleu.corpus import Bleu
 from mosesplug.optimizers.online.learner import Learner
 from mosesplug.optimizers.online.oro.learners import (
     o_oro_learner,

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from mosesplug.metrics import (
     Bleu,
-    sentence_bleu,
     sentence_bleu_lin_och,
     sentence_bleu_moses,
     sentence_bleu_nakov,
 )
-from mosesplug.metrics.sentence_bleu import single_bleu
+from mosesplug.metrics.bleu import sentence
+from mosesplug.metrics.bleu.sentence import single_bleu
 
 Variant = Callable[[NDArray[Any]], NDArray[np.float64]]
 VARIANTS: tuple[Variant, ...] = (sentence_bleu_lin_och, sentence_bleu_moses, sentence_bleu_nakov)
@@ -129,7 +129,7 @@ def test_scores_are_in_range_and_ordered(rows: list[list[int]]) -> None:
 def test_rows_are_scored_in_parts(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [SIX_OF_SEVEN, SHORT_PERFECT, NOTHING_RIGHT, EMPTY, EMPTY_OF_EMPTY] * 3
     each = [scores(variant, row)[0] for row in rows]
-    monkeypatch.setattr(sentence_bleu, "_AT_ONCE", 4)
+    monkeypatch.setattr(sentence, "_AT_ONCE", 4)
     assert scores(variant, *rows) == each
     assert scores(variant, *rows[:8]) == each[:8]
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mosesplug import __version__
 from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics import Bleu
-from mosesplug.metrics.bleu import ReferenceLength
+from mosesplug.metrics.bleu.corpus import ReferenceLength
 
 REFERENCE_LENGTHS: tuple[ReferenceLength, ...] = ("closest", "shortest", "average")
 

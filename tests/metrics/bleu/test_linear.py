@@ -7,7 +7,7 @@ import pytest
 
 from mosesplug.errors import DataError
 from mosesplug.metrics import metric
-from mosesplug.metrics.linear_bleu import LinearBleu, linear_bleu
+from mosesplug.metrics.bleu.linear import LinearBleu, linear_bleu
 
 BLEU = metric("BLEU")
 CORPUS = np.array([70e3, 100e3, 40e3, 95e3, 25e3, 90e3, 15e3, 85e3, 99e3])

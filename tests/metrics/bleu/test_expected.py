@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from mosesplug.metrics import metric
-from mosesplug.metrics.expected_bleu import expected_bleu, smooth_brevity
+from mosesplug.metrics.bleu.expected import expected_bleu, smooth_brevity
 
 BLEU = metric("BLEU")
 

@@ -6,7 +6,7 @@ the n-grams, then the reference length. The score of their sum is
     BLEU = min(1, exp(1 - r / c)) * (p1 * p2 * p3 * p4) ** (1 / 4),   p_n = match_n / total_n
 
 where ``c`` is ``total1``, the length of the output, and ``r`` the summed reference length; it is
-0 if any order has no match. There is no smoothing here; see ``sentence_bleu``.
+0 if any order has no match. There is no smoothing here; see ``bleu.sentence``.
 """
 
 from __future__ import annotations
@@ -22,6 +22,12 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.kernels import kernel, read_only
+from mosesplug.metrics.bleu.sentence import (
+    sentence_bleu_lin_och,
+    sentence_bleu_moses,
+    sentence_bleu_nakov,
+    smoothed_rows,
+)
 from mosesplug.metrics.hypotheses import HypothesisRanges, run_in_threads
 from mosesplug.metrics.ngrams import ReferenceNgrams, compile_ngrams, count_matches
 from mosesplug.metrics.plain import (
@@ -38,12 +44,6 @@ from mosesplug.metrics.plain import (
 )
 from mosesplug.metrics.protocol import PreparedReferences, Smoothing
 from mosesplug.metrics.reference_metric import ReferenceMetric
-from mosesplug.metrics.sentence_bleu import (
-    sentence_bleu_lin_och,
-    sentence_bleu_moses,
-    sentence_bleu_nakov,
-    smoothed_rows,
-)
 from mosesplug.metrics.tokenizers import Tokenization
 from mosesplug.metrics.words import ReferenceWords, compile_words
 

@@ -1,0 +1,1 @@
+"""BLEU of a corpus and of sentences, its approximations, and GLEU."""

@@ -1,0 +1,1 @@
+"""Scores from outside: from files, and from commands that keep running."""

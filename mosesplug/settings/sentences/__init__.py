@@ -1,0 +1,1 @@
+"""Settings with a value for each source sentence, from files or sequences."""
