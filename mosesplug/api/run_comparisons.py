@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mosesplug.api.tables.records import Tabular, tabulate_records
 from mosesplug.api.tables.table import Table
 from mosesplug.results.render.render import render
-from mosesplug.results.views import first_bests
+from mosesplug.results.views.differences import FeatureChange, SentenceChange, WeightDifference
 from mosesplug.results.views.sentence import (
     FeatureContrast,
     HypothesisComparison,
@@ -88,7 +88,7 @@ class WeightEffect(Tabular):
         [('LM0_0', 1.5), ('TM0_0', 0.75)]
     """
 
-    difference: first_bests.WeightEffect
+    difference: WeightDifference
 
     @property
     def score_a(self) -> float:
@@ -110,7 +110,7 @@ class WeightEffect(Tabular):
         it has the largest swing; better, worse, how many of these have a higher and a lower score.
         """
         columns = "feature weight_a weight_b values lead_a lead_b swing sentences better worse"
-        return tabulate_records(first_bests.FeatureChange, self.difference.features, columns)
+        return tabulate_records(FeatureChange, self.difference.features, columns)
 
     @property
     def sentences(self) -> Table:
@@ -120,7 +120,7 @@ class WeightEffect(Tabular):
         equal, too; metric_a, metric_b, sentence scores; model_a, model_b, model scores at the own
         weights; lead_a, lead_b, of B's hypothesis over A's at both weights; text_a, text_b.
         """
-        return tabulate_records(first_bests.SentenceChange, self.difference.sentences)
+        return tabulate_records(SentenceChange, self.difference.sentences)
 
     @property
     def table(self) -> Table:

@@ -13,19 +13,23 @@ weights minus that at the old ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.errors import DataError, UsageError, count_noun
+from mosesplug.errors import DataError, UsageError
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.metrics.protocol import score_sentences
-from mosesplug.results.render.record import Change, Count, Score, Shown, Text, tabulate
-from mosesplug.results.render.render import Medium
-from mosesplug.results.render.tables import Block
+from mosesplug.results.views.differences import (
+    FeatureChange,
+    FeatureSwing,
+    IterationDifference,
+    ListedChange,
+    SentenceChange,
+    WeightDifference,
+)
 from mosesplug.results.views.run import StoredRun
 from mosesplug.results.views.texts import ParallelText, decode_text
 from mosesplug.store import IterationLists, IterationRecord
@@ -34,303 +38,8 @@ from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import read_start
 from mosesplug.tuning_set import SparseRows, TuningSet
 
-_FEATURES = 30
-"""Features in the table."""
-
 _SWINGS = 3
 """Features that are named as the cause of one sentence's change."""
-
-
-@dataclass(frozen=True)
-class FeatureChange:
-    """One feature at two weight vectors, A and B.
-
-    Attributes:
-        weight_a, weight_b: its weights; the dense weights have an L1 norm of 1.
-        values: its value in B's 1-best minus that in A's, summed over the changed sentences.
-        lead_a, lead_b: this sum times the weight of A, and of B.
-        sentences: number of changed sentences in which it has the largest swing of all features.
-        better, worse: how many of these have a higher, and a lower, sentence score at B.
-    """
-
-    JSON_KEYS: ClassVar = "* swing"
-
-    feature: Text
-    weight_a: Score
-    weight_b: Score
-    values: Annotated[float, Shown("+.4g", "value")]
-    lead_a: Change
-    lead_b: Change
-    sentences: Count = 0
-    better: Count = 0
-    worse: Count = 0
-
-    @property
-    def change(self) -> Change:
-        """B's weight minus A's."""
-        return self.weight_b - self.weight_a
-
-    @property
-    def swing(self) -> Change:
-        """The change of the weight times the sum of the differences."""
-        return self.change * self.values
-
-
-@dataclass(frozen=True)
-class FeatureSwing:
-    """What the changed weight of a feature adds to the lead of a new 1-best."""
-
-    feature: str
-    swing: float
-
-
-@dataclass(frozen=True)
-class SentenceChange:
-    """The 1-best hypotheses of a sentence, A's and B's.
-
-    Attributes:
-        changed: whether the words differ.
-        same_hypothesis: whether both words and features are the same.
-        metric_a, metric_b: sentence scores; larger is better.
-        model_a, model_b: model scores of A's at the weights of A, and of B's at those of B, with an
-            L1 norm of 1.
-        lead_a, lead_b: model score of B's minus that of A's, at the weights of A, and of B.
-        causes: at most three features, those with the largest swings above 0.
-    """
-
-    JSON_KEYS: ClassVar = (
-        "sentence changed same_hypothesis metric_a metric_b model_a model_b lead_a lead_b text_a "
-        "text_b causes"
-    )
-
-    sentence: int
-    changed: bool
-    same_hypothesis: bool
-    metric_a: float
-    metric_b: float
-    model_a: float
-    model_b: float
-    lead_a: float
-    lead_b: float
-    text_a: str
-    text_b: str
-    causes: tuple[FeatureSwing, ...]
-
-    @property
-    def gain(self) -> float:
-        """Sentence score of B's 1-best minus that of A's."""
-        return self.metric_b - self.metric_a
-
-    def describe_lists(self) -> str:
-        """Return what to say of the lists of both; empty if they are the same."""
-        return ""
-
-
-@dataclass(frozen=True)
-class ListedChange(SentenceChange):
-    """The same of a sentence that has a list in two iterations.
-
-    Attributes:
-        hypotheses_a, hypotheses_b: number of distinct hypotheses of each list.
-        shared: number of hypotheses in both lists.
-        was_there: whether B's 1-best was in A's list.
-    """
-
-    JSON_KEYS: ClassVar = (
-        "sentence changed same_hypothesis metric_a metric_b model_a model_b lead_a lead_b "
-        "hypotheses_a hypotheses_b shared was_there text_a text_b overlap causes"
-    )
-
-    hypotheses_a: int
-    hypotheses_b: int
-    shared: int
-    was_there: bool
-
-    @property
-    def overlap(self) -> float:
-        """Hypotheses in both lists over those in either (Jaccard index)."""
-        return self.shared / (self.hypotheses_a + self.hypotheses_b - self.shared)
-
-    def describe_lists(self) -> str:
-        """Return how many hypotheses both lists have."""
-        return (
-            f", {self.shared} hypotheses in both lists of {self.hypotheses_a} and "
-            f"{self.hypotheses_b}"
-        )
-
-
-@dataclass(frozen=True)
-class FirstBestDifference:
-    """The 1-bests of sentences on two sides, A and B.
-
-    Attributes:
-        a, b: what the sides are called.
-        sentence_metric: name of the metric of single sentences.
-        score_a, score_b: corpus scores of the 1-bests.
-        features: dense features in the order of the columns, then sparse features whose weight
-            changed or that decided anything.
-        sentences: the sentences that have a list on both sides.
-        text: source sentences and references, as far as they are known.
-        top: number of sentences that blocks show, of those that gained and lost most each.
-    """
-
-    JSON_KEYS: ClassVar = "a b metric sentence_metric score_a score_b features sentences"
-
-    a: int | str
-    b: int | str
-    metric: str
-    sentence_metric: str
-    score_a: float
-    score_b: float
-    features: tuple[FeatureChange, ...]
-    sentences: tuple[SentenceChange, ...]
-    text: ParallelText
-    top: int
-
-    @property
-    def changed(self) -> list[SentenceChange]:
-        """The sentences whose 1-best has other words."""
-        return [sentence for sentence in self.sentences if sentence.changed]
-
-    @property
-    def labels(self) -> tuple[str, str]:
-        """Both sides, in a word each."""
-        return str(self.a), str(self.b)
-
-    def blocks(self, _medium: Medium) -> Iterator[Block]:
-        """Yield what changed overall, the features that decided, and some sentences."""
-        yield from self._list_overview()
-        yield ""
-        yield from self._list_features()
-        ordered = sorted(self.changed, key=lambda sentence: sentence.gain)
-        gained = [sentence for sentence in ordered[::-1] if sentence.gain > 0.0]
-        lost = [sentence for sentence in ordered if sentence.gain < 0.0]
-        for title, sentences in (("gained most", gained), ("lost most", lost)):
-            shown = sentences[: self.top]
-            yield from [f"\n{title}:"] if shown else []
-            for sentence in shown:
-                yield from self._list_change(sentence)
-
-    def _list_overview(self) -> Iterator[str]:
-        """Yield lines about both sides and their sentences."""
-        yield from (f"{label}: {name}" for label, name in zip("AB", (self.a, self.b), strict=True))
-        yield f"{self.metric} of the 1-bests: {self._format_scores()}"
-        yield f"{count_noun(len(self.sentences), 'sentence')}: {self._count_changed()}"
-        yield from self._compare_changed()
-
-    def _format_scores(self) -> str:
-        gain = self.score_b - self.score_a
-        return f"{self.score_a:.4f} to {self.score_b:.4f} ({gain:+.4f})"
-
-    def _count_changed(self) -> str:
-        other = sum(not (s.changed or s.same_hypothesis) for s in self.sentences)
-        return (
-            f"the 1-best of {len(self.changed)} has other words, of {other} the same words with "
-            "other features"
-        )
-
-    def _compare_changed(self, more: str = "") -> Iterator[str]:
-        """Yield how many of the changed sentences are better, and worse."""
-        if changed := self.changed:
-            better = sum(sentence.gain > 0.0 for sentence in changed)
-            worse = sum(sentence.gain < 0.0 for sentence in changed)
-            mean = sum(sentence.gain for sentence in changed) / len(changed)
-            yield (
-                f"of these {len(changed)}, {better} are better by {self.sentence_metric}, {worse} "
-                f"worse, mean change {mean:+.4f}{more}"
-            )
-
-    def _list_features(self) -> Iterator[Block]:
-        """Yield the features, those that decided most first."""
-        (a, b), features = self.labels, self.features
-        ordered = sorted(features, key=lambda row: -abs(row.swing))
-        yield (
-            f"features, and what they add to the lead of the new over the old 1-best, summed over "
-            f"{len(self.changed)} sentences:"
-        )
-        labels = {"weight_a": f"weight {a}", "weight_b": f"weight {b}"}
-        labels |= {"lead_a": f"lead at {a}", "lead_b": f"lead at {b}"}
-        columns = "feature weight_a weight_b change values lead_a lead_b swing"
-        columns += " sentences better worse"
-        table = tabulate(FeatureChange, ordered[:_FEATURES], columns, labels)
-        leads = sum(row.lead_a for row in features), sum(row.lead_b for row in features)
-        sums = (f"{lead:+.4f}" for lead in (*leads, leads[1] - leads[0]))
-        counts = (
-            sum(row.sentences for row in features),
-            sum(row.better for row in features),
-            sum(row.worse for row in features),
-        )
-        totals = ("all", "", "", "", "", *sums, *map(str, counts))
-        yield replace(table, rows=[*table.rows, totals])
-        if len(ordered) > _FEATURES:
-            yield f"({len(ordered) - _FEATURES} more)"
-
-    def _list_change(self, change: SentenceChange) -> Iterator[str]:
-        number = change.sentence
-        yield (
-            f"sentence {number}: {self.sentence_metric} {change.metric_a:.4f} to "
-            f"{change.metric_b:.4f} ({change.gain:+.4f}), model {change.model_a:.4f} to "
-            f"{change.model_b:.4f}, lead {change.lead_a:+.4f} and {change.lead_b:+.4f}"
-            f"{change.describe_lists()}"
-        )
-        causes = (f"{mark_invalid_utf8(row.feature)} {row.swing:+.4f}" for row in change.causes)
-        labels = self.labels
-        lines = [
-            ("source", self.text.source_sentence(number)),
-            *(("reference", line) for line in self.text.reference_sentences(number)),
-            (labels[0], change.text_a),
-            (labels[1], change.text_b),
-            ("swing", ", ".join(causes) or None),
-        ]
-        yield from (f"  {name:9}  {line}" for name, line in lines if line is not None)
-
-
-@dataclass(frozen=True)
-class IterationDifference(FirstBestDifference):
-    """The decoder's translations in two iterations, A and B.
-
-    Attributes:
-        a, b: the numbers of the iterations.
-        sentences: the sentences that have a list in both.
-        weights_known: whether the weights of both are known; imported lists may have none.
-    """
-
-    JSON_KEYS: ClassVar = (
-        "a b metric sentence_metric score_a score_b weights_known features sentences"
-    )
-
-    sentences: tuple[ListedChange, ...]
-    weights_known: bool
-
-    def _list_overview(self) -> Iterator[str]:
-        sentences = self.sentences
-        yield f"iteration {self.a} to {self.b}: {self.metric} {self._format_scores()}"
-        yield f"{len(sentences)} sentences with lists in both: {self._count_changed()}"
-        there = sum(sentence.changed and sentence.was_there for sentence in sentences)
-        yield from self._compare_changed(f"; {there} were in the list of iteration {self.a}")
-        if sentences:
-            overlap = sum(sentence.overlap for sentence in sentences) / len(sentences)
-            shared = sum(sentence.shared for sentence in sentences)
-            yield (
-                f"{shared} hypotheses are in both lists of their sentence: {100 * overlap:.1f}% of "
-                "those in either, on average"
-            )
-        if not self.weights_known:
-            yield "the weights of one of them are not known, and count as 0"
-
-
-@dataclass(frozen=True)
-class WeightEffect(FirstBestDifference):
-    """The 1-bests of the same lists at two weight vectors, A and B.
-
-    Attributes:
-        a, b: the weights as the user named them.
-    """
-
-    @property
-    def labels(self) -> tuple[str, str]:
-        """Both weight vectors."""
-        return "A", "B"
 
 
 def compare_iterations(
@@ -403,7 +112,7 @@ def compare_first_bests(
     iteration: int | None = None,
     text: ParallelText = ParallelText(),  # noqa: B008 - immutable
     top: int = 0,
-) -> WeightEffect:
+) -> WeightDifference:
     """Compare the 1-bests of the same lists at two weight vectors.
 
     Args:
@@ -434,17 +143,13 @@ def compare_first_bests(
         sides.append((first, _Side.of(run, vector, rows, first, words)))
     (here, one), (there, other) = sides
     features, changes = _compare_sides(run, sentences, one, other, here == there)
-    score_a, score_b = (
-        float(run.metric.score(rows.stats[first].sum(axis=0, dtype=np.float64)))
-        for first in (here, there)
-    )
-    return WeightEffect(
+    return WeightDifference(
         a=weights[0][0],
         b=weights[1][0],
         metric=run.metric_name,
         sentence_metric=run.metric.sentence_metric,
-        score_a=score_a,
-        score_b=score_b,
+        score_a=_score_rows(run, rows, here),
+        score_b=_score_rows(run, rows, there),
         features=features,
         sentences=tuple(changes),
         text=text,
@@ -543,7 +248,12 @@ def _score_first_best(run: StoredRun, record: IterationRecord, lists: IterationL
         return record.first_best_score
     rows = lists.tuning_set
     first = rows.offsets[:-1][np.diff(rows.offsets) > 0]
-    return float(run.metric.score(rows.stats[first].sum(axis=0, dtype=np.float64)))
+    return _score_rows(run, rows, first)
+
+
+def _score_rows(run: StoredRun, rows: TuningSet, chosen: NDArray[np.int64]) -> float:
+    """Return the corpus score of some hypotheses."""
+    return float(run.metric.score(rows.stats[chosen].sum(axis=0, dtype=np.float64)))
 
 
 def _compare_sides(

@@ -10,12 +10,8 @@ import pytest
 
 from mosesplug.errors import DataError, StoreError, UsageError
 from mosesplug.metrics import metric
-from mosesplug.results.views.first_bests import (
-    FeatureChange,
-    IterationDifference,
-    compare_first_bests,
-    compare_iterations,
-)
+from mosesplug.results.views.differences import FeatureChange, IterationDifference
+from mosesplug.results.views.first_bests import compare_first_bests, compare_iterations
 from mosesplug.results.views.run import open_run
 from mosesplug.results.views.texts import ParallelText
 from mosesplug.store import NBestStore
