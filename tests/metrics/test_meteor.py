@@ -12,7 +12,7 @@ from mosesplug.metrics import meteor as module
 from mosesplug.metrics import metric
 from mosesplug.metrics.meteor import align_words
 from mosesplug.testing.metrics import as_text
-from tests.metrics.test_gleu import GUIDE, GUIDE_REFERENCES
+from tests.metrics.bleu.test_gleu import GUIDE, GUIDE_REFERENCES
 
 Key = tuple[int, int, int]
 
