@@ -17,7 +17,7 @@ from formats.text import StrPath
 from mosesplug.arrays import Scores
 from mosesplug.errors import UsageError
 from mosesplug.learning.lists.blocks import find_dense_features, make_steps, read_list_blocks
-from mosesplug.learning.lists.steps import DeriveFeatures
+from mosesplug.learning.lists.deriving import DeriveFeatures
 from mosesplug.settings.expressions import Bin, list_bins
 from mosesplug.settings.features import DerivedFeature
 from mosesplug.settings.lists import ListSettings

@@ -18,10 +18,10 @@ from formats.nbest.files import frequent_features
 from formats.nbest.list_format import ListOptions, SentenceIds, read_first_lines
 from formats.nbest.registry import AUTO, find_format, open_blocks, read_whole
 from formats.text import StrPath
+from mosesplug.learning.lists.deriving import DeriveFeatures
 from mosesplug.learning.lists.steps import (
     AddFeatures,
     ComputeTemplates,
-    DeriveFeatures,
     DropFeatures,
     ListStep,
     RenameFeatures,
@@ -29,9 +29,7 @@ from mosesplug.learning.lists.steps import (
     original_names,
 )
 from mosesplug.learning.lists.transforming import Transform
-from mosesplug.settings.lists import (
-    ListSettings,
-)
+from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.programs import check_transform
 
 

@@ -17,12 +17,8 @@ from formats.nbest.files import read_nbest
 from formats.nbest.list_format import SentenceIds
 from mosesplug.errors import UsageError
 from mosesplug.learning.lists.blocks import read_list_blocks
-from mosesplug.learning.lists.steps import (
-    AddFeatures,
-    DeriveFeatures,
-    count_chars,
-    count_words,
-)
+from mosesplug.learning.lists.deriving import DeriveFeatures, count_chars, count_words
+from mosesplug.learning.lists.steps import AddFeatures
 from mosesplug.settings.features import parse_added_features, parse_derived_features
 from mosesplug.settings.lists import ListSettings
 
