@@ -129,6 +129,7 @@ def _list_iterations(run: StoredRun, data: ReportData) -> list[dict[str, Any]]:
             "optimum": show(facts.optimum),
             "oracle": show(facts.oracle),
             "heldOut": show(facts.held_out),
+            "monitors": [[name, show(score)] for name, score in facts.monitors.items()],
             "hypotheses": facts.hypotheses,
             "new": facts.new_hypotheses,
             "decoding": facts.seconds_decoding,

@@ -9,7 +9,7 @@ import numpy as np
 from mosesplug.metrics import metric
 from mosesplug.store import NBestStore
 from mosesplug.tuning.weights import Weights
-from mosesplug.tuning.workdir.records import IterationResult, IterationStart
+from mosesplug.tuning.workdir.records import Evaluation, IterationResult, IterationStart
 from tests.store.toys import Hypothesis, make_list
 
 GROUPS = (("LM0", 1), ("TM0", 2))
@@ -58,7 +58,8 @@ def make_explored_run(directory: Path, *, name: str = "BLEU", seed: int = 1) -> 
                 n_sentences=N_SENTENCES,
                 record=start.as_record(),
             )
-            result = IterationResult(weights[iteration], 0.9, 0.1, 0.5)
+            monitored = (Evaluation(iteration, monitors={"news": 0.25}),)
+            result = IterationResult(weights[iteration], 0.9, 0.1, 0.5, heldout=monitored)
             store.record_result(iteration, result.as_record())
     return directory
 

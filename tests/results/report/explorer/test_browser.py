@@ -212,9 +212,9 @@ def test_two_runs_side_by_side(shown: Shown) -> None:
         "document.querySelector('svg.chart').dispatchEvent("
         "new KeyboardEvent('keydown', { key: 'ArrowRight' }))"
     )
-    assert browser.evaluate("document.querySelector('.values').textContent").startswith(
-        "iteration 1: a: decoded 0."
-    )
+    values = browser.evaluate("document.querySelector('.values').textContent")
+    assert values.startswith("iteration 1: a: decoded 0.")
+    assert "a: news 0.2500, b: news 0.2500" in values
 
 
 def test_narrow_screens_and_paper(shown: Shown) -> None:

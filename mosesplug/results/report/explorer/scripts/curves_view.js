@@ -51,11 +51,15 @@ function metrics(runs) {
 
 /** @param {RunDocument[]} runs @returns {Series[]} */
 function listScores(runs) {
+  const monitors = new Set(runs.flatMap((run) =>
+    run.iterations.flatMap((one) => one.monitors.map(([name]) => name))));
   return [
     ...collect(runs, "decoded", (one) => one.score),
     ...collect(runs, "in the lists", (one) => one.optimum),
     ...collect(runs, "oracle", (one) => one.oracle),
     ...collect(runs, "held out", (one) => one.heldOut),
+    ...[...monitors].flatMap((name) => collect(runs, name,
+      (one) => one.monitors.find(([own]) => own === name)?.[1] ?? null)),
   ];
 }
 

@@ -8,8 +8,9 @@ import { escapeControls } from "./format.js";
  * @typedef {{label: string, weights: number[], sparse: number[], score: number,
  *   heldScore: number}} Point
  * @typedef {{number: number, score: number, optimum: number | null, oracle: number | null,
- *   heldOut: number | null, hypotheses: number, new: number, decoding: number, optimizing: number,
- *   weights: number[], gain: [number, number, number] | null}} Iteration
+ *   heldOut: number | null, monitors: [string, number][], hypotheses: number, new: number,
+ *   decoding: number, optimizing: number, weights: number[],
+ *   gain: [number, number, number] | null}} Iteration
  * @typedef {{name: string, metric: string, signature: string, sentenceMetric: string,
  *   isRate: boolean, formula: import("./metrics.js").Formula | null, nSentences: number,
  *   ids: string[], features: string[], groups: [string, number][], iterations: Iteration[],
