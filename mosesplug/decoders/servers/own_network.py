@@ -7,13 +7,14 @@ interface, and nobody else is there. This file is run by path, with the standard
     own_network.py probe                   say why the system does not allow it, if so
 
 Sockets belong to the namespace in which they are created, so they are created here: each request on
-the socket FD is a port, and the answer is a connected socket. Linux only.
+the socket FD is a port, with a socket for the answer, which is a connected socket. Linux only.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import fcntl
 import os
 import resource
@@ -31,7 +32,8 @@ _GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 1
 _AS_IN_A_SHELL = (signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ)
 _PROBE = "probe"
 _PROBE_SECONDS = 20.0
-_PORT = struct.Struct("!H")
+_REQUEST = struct.Struct("!Hd")
+"""A port, and the seconds that a connection may take."""
 
 
 @cache
@@ -66,17 +68,22 @@ def connect_there(control: socket.socket, port: int, timeout: float) -> socket.s
     Args:
         control: our end of the socket.
         port: that the server listens on.
-        timeout: seconds, also of the connection.
+        timeout: seconds until the answer must be there, and of each wait for the connection.
 
     Raises:
         OSError: nobody listens there, or the server is gone.
         TimeoutError: no answer in time.
     """
-    control.settimeout(timeout)
-    control.send(_PORT.pack(port))
-    answer, descriptors, _, _ = socket.recv_fds(control, 16, 1)
+    # Each request has its own socket, so that a late answer never reaches the next request.
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours:
+        with theirs:
+            control.settimeout(timeout)
+            socket.send_fds(control, [_REQUEST.pack(port, timeout)], [theirs.fileno()])
+        ours.settimeout(timeout)
+        answer, descriptors, _, _ = socket.recv_fds(ours, 16, 1)
     if not descriptors:
-        number = int(answer or b"32")
+        number = int(answer or errno.EPIPE)
         raise OSError(number, os.strerror(number))
     connection = socket.socket(fileno=descriptors[0])
     connection.settimeout(timeout)
@@ -127,12 +134,24 @@ def _enter_new_network() -> None:
 
 def _connect_for(control: socket.socket) -> None:
     """Answer requests for connections until the other end is closed."""
-    while request := control.recv(_PORT.size):
-        try:
-            with socket.create_connection(("127.0.0.1", *_PORT.unpack(request))) as connection:
-                socket.send_fds(control, [b"0"], [connection.fileno()])
-        except OSError as error:
-            control.send(str(error.errno or 1).encode())
+    while True:
+        request, descriptors, _, _ = socket.recv_fds(control, _REQUEST.size, 1)
+        if not request:
+            return
+        # The socket of a request that nobody waits for any more is closed at its other end.
+        with contextlib.suppress(OSError), socket.socket(fileno=descriptors[0]) as requester:
+            _answer(requester, *_REQUEST.unpack(request))
+
+
+def _answer(requester: socket.socket, port: int, seconds: float) -> None:
+    """Send a connection to a port, or the number of an error."""
+    try:
+        connection = socket.create_connection(("127.0.0.1", port), seconds)
+    except OSError as error:
+        requester.send(b"%d" % (error.errno or errno.ETIMEDOUT))
+        return
+    with connection:
+        socket.send_fds(requester, [b"0"], [connection.fileno()])
 
 
 if __name__ == "__main__":

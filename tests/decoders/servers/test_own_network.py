@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -101,3 +102,29 @@ def test_systems_that_do_not_allow_it(
         online.decode(BATCH, WEIGHTS)
     assert len(notes) == 1
     assert "less (no network of its own: Operation not permitted)" in notes[0]
+
+
+def test_late_answers_reach_no_other_request() -> None:
+    """A server that is loading may accept no connection, and is asked again and again."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    helper = threading.Thread(target=own_network._connect_for, args=(theirs,))
+    with ours, theirs, socket.create_server(("127.0.0.1", 0)) as listening:
+        with socket.create_server(("127.0.0.1", 0)) as closed:
+            unused = closed.getsockname()[1]
+        with pytest.raises(TimeoutError):
+            own_network.connect_there(ours, unused, 0.01)  # nobody answers yet
+        helper.start()
+        port = listening.getsockname()[1]
+        with own_network.connect_there(ours, port, LIMIT) as connection:
+            assert connection.getpeername()[1] == port
+        with pytest.raises(ConnectionRefusedError):
+            own_network.connect_there(ours, unused, LIMIT)
+        with socket.create_server(("127.0.0.1", 0), backlog=0) as busy:
+            taken = busy.getsockname()
+            with socket.create_connection(taken), pytest.raises(TimeoutError):
+                own_network.connect_there(ours, taken[1], 0.05)
+            with own_network.connect_there(ours, port, LIMIT):
+                pass
+        ours.close()
+        helper.join(LIMIT)
+        assert not helper.is_alive()
