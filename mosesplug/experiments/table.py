@@ -201,7 +201,8 @@ def _score_test(
             compared = compare_statistics(
                 [row.label for row in group],
                 [statistics[row] for row in group],
-                metric,
+                metric.metric,
+                metric.references.signature,
                 samples=1,  # for intervals, which the table does not show
                 trials=plan.experiment.keys.trials,
             )

@@ -15,7 +15,7 @@ from formats.pipes import wrap_files
 from mosesplug.errors import Message, UsageError
 from mosesplug.metrics.error_rates import display_difference, display_score
 from mosesplug.metrics.hypotheses import HypothesisRanges
-from mosesplug.metrics.protocol import needs_texts
+from mosesplug.metrics.protocol import Metric, needs_texts
 from mosesplug.results.render.record import Change, Count, Score, Share, Shown, Text
 from mosesplug.results.scores.alignments import EditCounts, count_edits
 from mosesplug.results.scores.decodings import RunDecoding, find_decodings
@@ -154,13 +154,22 @@ def compare_systems(
     """
     names = [system.name for system in systems]
     statistics = measure_systems(systems, metric)
-    return compare_statistics(names, statistics, metric, samples=samples, trials=trials, seed=seed)
+    return compare_statistics(
+        names,
+        statistics,
+        metric.metric,
+        metric.references.signature,
+        samples=samples,
+        trials=trials,
+        seed=seed,
+    )
 
 
 def compare_statistics(
     names: Sequence[str],
     statistics: Sequence[Sequence[NDArray[Any]]],
-    metric: PreparedMetric,
+    metric: Metric,
+    signature: str,
     *,
     samples: int = 1000,
     trials: int = 10_000,
@@ -170,11 +179,12 @@ def compare_statistics(
 
     Args:
         statistics: of each run of each system, as ``measure_systems`` returns them.
+        signature: that of the metric with the references.
     """
     scores: list[SystemScore] = []
     for name, runs in zip(names, statistics, strict=True):
         baseline = (scores[0], statistics[0]) if scores else None
-        scores.append(_score_system(name, runs, metric, baseline, samples, trials, seed))
+        scores.append(_score_system(name, runs, metric, signature, baseline, samples, trials, seed))
     return scores
 
 
@@ -252,14 +262,14 @@ def _measure_run(system: System, run: int, metric: PreparedMetric) -> NDArray[An
 def _score_system(
     name: str,
     runs: Sequence[NDArray[Any]],
-    metric: PreparedMetric,
+    metric: Metric,
+    signature: str,
     baseline: tuple[SystemScore, Sequence[NDArray[Any]]] | None,
     samples: int,
     trials: int,
     seed: int,
 ) -> SystemScore:
-    signature = metric.references.signature
-    variation = estimate_variation(metric.metric, runs, samples, np.random.default_rng(seed))
+    variation = estimate_variation(metric, runs, samples, np.random.default_rng(seed))
     score = display_score(signature, variation.mean)
     ends = display_score(signature, variation.low), display_score(signature, variation.high)
     difference = difference_interval = p_randomization = p_bootstrap = wins = None
@@ -267,15 +277,15 @@ def _score_system(
         first, base_runs = baseline
         difference = score - first.score
         p_randomization = approximate_randomization(
-            metric.metric, base_runs, runs, trials, np.random.default_rng(seed)
+            metric, base_runs, runs, trials, np.random.default_rng(seed)
         )
         if len(runs) == len(base_runs) == 1:
             p_bootstrap, wins, lowest, highest = paired_bootstrap(
-                metric.metric, base_runs[0], runs[0], samples, np.random.default_rng(seed)
+                metric, base_runs[0], runs[0], samples, np.random.default_rng(seed)
             )
             difference_interval = display_difference(signature, (lowest, highest))
     return SystemScore(
-        metric=metric.metric.name,
+        metric=metric.name,
         system=name,
         runs=len(runs),
         score=score,

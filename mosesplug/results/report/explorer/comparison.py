@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from mosesplug.metrics.error_rates import display_difference, display_score
-from mosesplug.results.report.explorer.run_data import SAMPLES, SEED, ExplorerRun
-from mosesplug.results.scores.significance import approximate_randomization, paired_bootstrap
-
-_TRIALS = 10_000
-"""Trials of approximate randomization, as ``mosesplug compare`` makes by default."""
+from mosesplug.results.report.explorer.run_data import ExplorerRun
+from mosesplug.results.scores.comparison import compare_statistics
 
 
 def compare_runs(runs: Sequence[ExplorerRun]) -> list[dict[str, Any]]:
@@ -38,20 +32,15 @@ def _compare(baseline: ExplorerRun, run: ExplorerRun) -> dict[str, Any]:
         return {"reason": "their tuning sets differ in the number of sentences"}
     if None not in (prints := {baseline.fingerprint, run.fingerprint}) and len(prints) > 1:
         return {"reason": "their references differ"}
-    metric, signature = run.metric, run.metric.signature()
-    tested = paired_bootstrap(metric, first, second, SAMPLES, np.random.default_rng(SEED))
-    randomization = approximate_randomization(
-        metric, [first], [second], _TRIALS, np.random.default_rng(SEED)
+    _, tested = compare_statistics(
+        [baseline.name, run.name], [[first], [second]], run.metric, run.metric.signature()
     )
-    scores = [
-        display_score(signature, float(metric.score(choice.sum(axis=0, dtype=np.float64))))
-        for choice in (first, second)
-    ]
-    low, high = display_difference(signature, (tested.low, tested.high))
+    assert tested.difference_interval is not None
+    low, high = tested.difference_interval
     return {
-        "difference": scores[1] - scores[0],
+        "difference": tested.difference,
         "low": low,
         "high": high,
-        "pBootstrap": tested.p_value,
-        "pRandomization": randomization,
+        "pBootstrap": tested.p_bootstrap,
+        "pRandomization": tested.p_randomization,
     }

@@ -21,8 +21,8 @@ from mosesplug.results.views.run import StoredRun
 from mosesplug.results.views.texts import ParallelText
 from mosesplug.tuning_set import TuningSet
 
-SAMPLES = 1000
-SEED = 1
+_SAMPLES = 1000
+_SEED = 1
 
 
 @dataclass(frozen=True)
@@ -153,8 +153,8 @@ def _measure_gains(run: StoredRun) -> list[tuple[float, float, float] | None]:
     scores = [float(metric.score(own.sum(axis=0, dtype=np.float64))) for own in rows]
     gains: list[tuple[float, float, float] | None] = [(0.0, 0.0, 0.0)]
     for own, score in zip(rows[1:], scores[1:], strict=True):
-        random = np.random.default_rng(SEED)
-        tested = paired_bootstrap(metric, rows[0], own, SAMPLES, random)
+        random = np.random.default_rng(_SEED)
+        tested = paired_bootstrap(metric, rows[0], own, _SAMPLES, random)
         low, high = display_difference(signature, (tested.low, tested.high))
         gain = display_score(signature, score) - display_score(signature, scores[0])
         gains.append((gain, low, high))
