@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import math
 import string
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -245,14 +245,16 @@ class Chrf(ReferenceMetric[ChrfReferences]):
         n = len(hypotheses.sentence_ids)
         if prepared.lines.allowance.take(n * prepared.n_references):
             texts = list(split_hypotheses(hypotheses))
-            return self._choose(prepared, lambda number: self._compare_few(prepared, texts, number))
+            return self._choose_references(
+                prepared, lambda number: self._compare_few(prepared, texts, number)
+            )
         statistics = np.empty((n, self.n_statistics), dtype=np.int32)
 
         def fill(rows: slice) -> None:
             own = hypotheses.part(rows)
             spaced = space_out(own)
             words = rewrite_texts(own, _rewrite_words) if self.word_order else own
-            statistics[rows] = self._choose(
+            statistics[rows] = self._choose_references(
                 prepared, lambda number: self._compare(prepared, spaced, words, number)
             )
 
@@ -263,17 +265,6 @@ class Chrf(ReferenceMetric[ChrfReferences]):
         rows = read_only(totals.reshape(-1, self.n_statistics), np.float64)
         compute = _plain_scores if _allowance.take(len(rows) + CALL) else _scores
         return compute(rows, float(self.beta), float(self.smooth)).reshape(totals.shape[:-1])
-
-    def _choose(
-        self, references: ChrfReferences, compare: Callable[[int], NDArray[np.int32]]
-    ) -> NDArray[np.int32]:
-        """Return the statistics with the reference that scores best; the first in a tie."""
-        best = compare(0)
-        for number in range(1, references.n_references):
-            other = compare(number)
-            better = self.score(other) > self.score(best)
-            best[better] = other[better]
-        return best
 
     def _compare_few(
         self, references: ChrfReferences, hypotheses: list[tuple[int, bytes]], number: int

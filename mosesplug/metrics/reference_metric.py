@@ -7,7 +7,7 @@ references are compiled, what is counted, and the score of sums of counts.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
@@ -88,6 +88,22 @@ class ReferenceMetric(UnsmoothedMetric, Generic[Prepared]):
     @abstractmethod
     def _score(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the score of summed statistics, ``[..., n_statistics]`` to ``[...]``."""
+
+    def _choose_references(
+        self, prepared: Prepared, compare: Callable[[int], NDArray[np.int32]]
+    ) -> NDArray[np.int32]:
+        """Return statistics with each hypothesis' best reference, the first in a tie.
+
+        Args:
+            compare: returns the statistics of all hypotheses against one reference of each
+                sentence, by its number.
+        """
+        best = compare(0)
+        for number in range(1, prepared.n_references):
+            other = compare(number)
+            better = self.score(other) > self.score(best)
+            best[better] = other[better]
+        return best
 
     @property
     def n_statistics(self) -> int:

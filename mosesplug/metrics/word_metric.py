@@ -107,11 +107,14 @@ class WordMetric(ReferenceMetric[WordReferences]):
         words = (split_words(text, splitting.fold) for text in texts)
         return [[word.decode("utf-8", "replace") for word in line] for line in words]
 
-    def _compile(self, references: Sequence[Sequence[bytes]], **known: Any) -> WordReferences:
+    def _split_references(self, references: Sequence[Sequence[bytes]]) -> ReferenceLines:
+        """Return the references normalized and tokenized."""
         splitting = self._splitting()
         texts = splitting.references(self.normalization.references(references))
-        lines = ReferenceLines(texts, splitting.fold, Allowance(self._plain_allowance))
-        return WordReferences(lines=lines, **known)
+        return ReferenceLines(texts, splitting.fold, Allowance(self._plain_allowance))
+
+    def _compile(self, references: Sequence[Sequence[bytes]], **known: Any) -> WordReferences:
+        return WordReferences(lines=self._split_references(references), **known)
 
     def _count(
         self, prepared: WordReferences, hypotheses: HypothesisRanges, threads: int

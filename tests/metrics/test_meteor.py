@@ -10,7 +10,7 @@ import pytest
 from mosesplug.errors import UsageError
 from mosesplug.metrics import meteor as module
 from mosesplug.metrics import metric
-from mosesplug.metrics.meteor import align_words
+from mosesplug.metrics.alignment import align_words
 from mosesplug.testing.metrics import as_text
 from tests.metrics.bleu.test_gleu import GUIDE, GUIDE_REFERENCES
 

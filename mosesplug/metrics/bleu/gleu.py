@@ -120,5 +120,5 @@ class Gleu(ReferenceMetric[GleuReferences]):
         return statistics
 
     def _score(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:
-        # Without any n-gram, hypotheses and references are the same: empty.
+        # As in NLTK: texts without any n-gram score 0, although they are equal.
         return divide(totals[..., 0], totals[..., 1], 0.0)
