@@ -21,7 +21,7 @@ def check_settings(settings: Sequence[Opt], given: Mapping[str, Any]) -> None:
     """Check the values of settings, and which settings are given together.
 
     Args:
-        given: values by name. A flag that is False counts as not given.
+        given: values by name. A flag that is False counts as not given, unless its default is True.
 
     Raises:
         UsageError: a value cannot be used, or one setting requires or excludes another.
@@ -33,10 +33,11 @@ def check_settings(settings: Sequence[Opt], given: Mapping[str, Any]) -> None:
         return " or ".join(positional.get(pair[0], str(OptionName(*pair))) for pair in pairs)
 
     for setting in settings:
-        if not _is_given(given, setting.name):
+        is_negated = setting.default is True and given.get(setting.name) is False
+        if not is_negated and not _is_given(given, setting.name):
             continue
         _check_value(setting, given[setting.name])
-        name = spell(setting.name)
+        name = spell(f"no-{setting.name}" if is_negated else setting.name)
         for condition in setting.requires:
             if not _holds(condition, given):
                 wanted = spell(condition)

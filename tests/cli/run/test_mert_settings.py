@@ -412,6 +412,7 @@ def test_shards(system: Path) -> None:
     [
         (["--online-decoder=server"], "--online-decoder requires --online"),
         (["--strict-online"], "--strict-online requires --online"),
+        (["--no-keep-lists"], "--no-keep-lists requires --online"),
         (["--online", "--online-decoder=forest"], "must be one of auto, server, process"),
         (
             ["--online", "--online-decoder=process", "--strict-online"],
