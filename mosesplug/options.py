@@ -156,6 +156,8 @@ class Opt:
         if self.default_text:
             return self.default_text
         default = self.default if self.tune_default is None else self.tune_default
+        if default is True:
+            return f"on; off with --no-{self.name}"
         plain = isinstance(default, int | float | str) and not isinstance(default, bool)
         return str(default) if plain else ""
 
