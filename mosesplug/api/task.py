@@ -91,10 +91,10 @@ def make_task(
     lists = convert_lists(lists, values.get("columns"))
     heldout_lists = convert_lists(heldout_lists, values.get("columns"), "heldout_lists")
     origin = _find_source(lists=lists, features=features, **values)
+    if scores is not None and statistics is not None:
+        raise UsageError("scores and statistics exclude each other: give one of them")
     named = scores if isinstance(scores, Mapping) else None
     scores = None if named is not None else scores
-    if named is not None and statistics is not None:
-        raise UsageError("scores and statistics exclude each other: give one of them")
     _check_metric(metric, values.get("metric_settings"), scores, statistics, references)
     _check_requirements(
         origin,
@@ -126,18 +126,18 @@ def make_task(
     if named is not None:
         settings = _add_scores(settings, named, heldout_scores)
         if references is None and (isinstance(metric, str) and settings.needs_references):
-            raise UsageError(f"references is missing: {metric} is not of the scores alone")
+            raise UsageError(f"references is missing: the metric {metric} needs references")
     elif heldout_scores is not None:
         raise UsageError("heldout_scores requires scores by name, as scores={'COMET': ...}")
-    held_out = _find_held_out(settings, heldout_lists, heldout_references)
+    data_of_call = _find_held_out(settings, heldout_lists, heldout_references)
     if domains is not None and not isinstance(domains, str | PathLike):
-        held_out = replace(held_out, domains=make_domains(domains))
+        data_of_call = replace(data_of_call, domains=make_domains(domains))
     if sentence_weights is not None and not isinstance(sentence_weights, str | PathLike):
         weights = make_sentence_weights(sentence_weights)
-        held_out = replace(held_out, sentence_weights=weights)
+        data_of_call = replace(data_of_call, sentence_weights=weights)
     if source is not None and not isinstance(source, str | PathLike):
         lines = [str(text).encode() for text in source]
-        held_out = replace(held_out, source=count_source_words(lines))
+        data_of_call = replace(data_of_call, source=count_source_words(lines))
 
     arrays = None if features is None else convert_features(features, names, dense)
     columns = None if arrays is None else arrays.columns
@@ -148,7 +148,7 @@ def make_task(
     if file is not None:
         settings = replace(settings, lists=take_recorded_bins(file, settings.lists))
     if scores is not None or statistics is not None:
-        if held_out.heldout_lists:
+        if data_of_call.heldout_lists:
             raise UsageError("heldout_lists requires references: hold out a share (held_out)")
         order = None
         if arrays is None:
@@ -160,16 +160,12 @@ def make_task(
             block, _, order = make_lists(arrays, sentence_ids, hypotheses, None)
         measure = None if isinstance(metric, str) else metric
         data = score_lists(block, order, scores, statistics, measure, start, settings.threads)
-        data_of_call = GivenData(
-            learning_data=replace(data, derived=settings.lists.derive),
-            domains=held_out.domains,
-            sentence_weights=held_out.sentence_weights,
-            source=held_out.source,
-        )
+        data = replace(data, derived=settings.lists.derive)
+        data_of_call = replace(data_of_call, learning_data=data)
         return Task(settings, data_of_call, columns, config)
 
     data_of_call = replace(
-        held_out,
+        data_of_call,
         metric=None if isinstance(metric, str) else metric,
         names=None if names is None else tuple(names),
         dense=None if dense is None else tuple(dense),
@@ -318,8 +314,6 @@ def _check_metric(
     metric: object, settings: object, scores: object, statistics: object, references: object
 ) -> None:
     """Check that the metric fits what it is computed from."""
-    if scores is not None and statistics is not None:
-        raise UsageError("scores and statistics exclude each other: give one of them")
     if (scores is not None or statistics is not None) and references is not None:
         raise UsageError("references are not used with scores or statistics: leave them out")
     if scores is not None and metric is not None:
