@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
+import numpy as np
+
 from mosesplug.experiments.table import (
     ExperimentRow,
     ExperimentTable,
@@ -21,6 +23,7 @@ from mosesplug.results.report.bars import (
 )
 from mosesplug.results.report.document import render_document, render_section
 from mosesplug.results.report.scatter import SCATTER_STYLE, Axis, Mark, render_scatter
+from mosesplug.results.scores.trade_offs import find_front
 
 _STYLE = BAR_STYLE + SCATTER_STYLE + "body { max-width: 78rem; }\n"
 
@@ -90,17 +93,12 @@ def _draw_decoding_time(table: ExperimentTable, names: Sequence[str], score: Axi
         return
     axis = Axis("test CPU s", is_turned=True)
     sign = -1.0 if table.is_error_rate else 1.0
+    front = find_front(np.array([(sign * row.mean, -seconds) for row, _, seconds in known]))
     marks = []
-    for row, name, seconds in known:
-        is_optimal = not any(
-            other.mean * sign >= row.mean * sign
-            and time <= seconds
-            and (other.mean, time) != (row.mean, seconds)
-            for other, _, time in known
-        )
+    for place, (row, name, seconds) in enumerate(known):
         kind = "start" if row.label == row.baseline else "learned"
         text = f"{name}: {row.mean:.2f}, {seconds:.1f} {axis.label}"
-        marks.append(Mark(seconds, row.mean, kind, text, 5.0, is_optimal))
+        marks.append(Mark(seconds, row.mean, kind, text, 5.0, place in front))
     yield render_section(
         "Score and decoding time",
         "CPU seconds of translating all test sets, mean over the seeds, model loading included. The"
