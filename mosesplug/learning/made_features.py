@@ -11,7 +11,7 @@ from formats.graphs.hypergraph import hypergraph_names
 from formats.weights.any_format import WeightFile
 from formats.weights.list_changes import ListChanges
 from mosesplug.errors import UsageError
-from mosesplug.settings.features import parse_derived_features
+from mosesplug.settings.features import DerivedFeature, parse_derived_features
 from mosesplug.settings.lists import ListSettings
 
 _CONFIGURATIONS = ("moses.ini", "show-weights", "overwrite")
@@ -39,10 +39,7 @@ def apply_recorded(weights: WeightFile, settings: ListSettings) -> ListSettings:
             f"{{--templates}} {file}: {weights.path} was learned with other templates or "
             f"vocabularies, those that {templates} had then. Give these, or learn the weights again"
         )
-    recorded = {
-        feature.name: feature
-        for feature in parse_derived_features(weights.changes.derived_features)
-    }
+    recorded = _read_definitions(weights)
     asked = {feature.name: feature for feature in settings.derive}
     for name, feature in asked.items():
         other = recorded.get(name)
@@ -61,19 +58,19 @@ def apply_recorded(weights: WeightFile, settings: ListSettings) -> ListSettings:
 
 def take_recorded_bins(weights: WeightFile, settings: ListSettings) -> ListSettings:
     """Return settings with the bounds of bins that starting weights record."""
-    recorded = {
-        feature.name: feature
-        for feature in parse_derived_features(weights.changes.derived_features)
-    }
-    derived = [
-        recorded[feature.name]
-        if not feature.has_bounds
-        and feature.name in recorded
-        and feature.agrees(recorded[feature.name])
-        else feature
-        for feature in settings.derive
-    ]
+    recorded = _read_definitions(weights)
+    derived = []
+    for feature in settings.derive:
+        other = recorded.get(feature.name)
+        has_other_bounds = other is not None and not feature.has_bounds and feature.agrees(other)
+        derived.append(other if other is not None and has_other_bounds else feature)
     return replace(settings, derive=tuple(derived))
+
+
+def _read_definitions(weights: WeightFile) -> dict[str, DerivedFeature]:
+    """Return the derived features that weights record, by name."""
+    features = parse_derived_features(weights.changes.derived_features)
+    return {feature.name: feature for feature in features}
 
 
 def check_made_features(weights: WeightFile, known: Collection[str], lists: str) -> None:
