@@ -91,7 +91,7 @@ class PlannedRun:
 
     @property
     def definition(self) -> dict[str, Any]:
-        """What ``run.json`` records: settings and files that decide the results."""
+        """The settings and files on which the results depend, as in ``run.json``."""
         settings = {
             name: value for name, value in self.values.items() if name not in _WITHOUT_EFFECT
         }

@@ -177,12 +177,12 @@ class InterpolatedMetric:
 
     @property
     def needs_texts(self) -> bool:
-        """Whether one of the metrics compares texts with references."""
+        """Whether any of the metrics compares texts with references."""
         return any(needs_texts(metric) for metric in self.metrics)
 
     @property
     def needs_references(self) -> bool:
-        """Whether one of the metrics needs references."""
+        """Whether any of the metrics needs references."""
         return any(needs_references(metric) for metric in self.metrics)
 
     @property

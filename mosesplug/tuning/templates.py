@@ -29,10 +29,10 @@ def check_templates(configuration: Configuration) -> None:
 
     Raises:
         UsageError: they cannot be read, the decoder is not called as Moses is, or cannot compute
-            one; or the configuration has a feature of the same name.
-        FormatError: a vocabulary cannot be read, or is empty.
-        FormatError: a text phrase table has no alignments, which a template needs, or an alignment
-            point outside a phrase pair.
+            one; the configuration has a feature of the same name; or the source has no word of a
+            vocabulary of source words.
+        FormatError: a vocabulary cannot be read, or is empty; or a template needs alignments, and
+            a text phrase table has none, or has a point outside a phrase pair.
         DataError: a link or a file has the name of the directory of the copies.
     """
     path = configuration.decoding.templates

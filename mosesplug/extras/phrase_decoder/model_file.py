@@ -100,7 +100,7 @@ class ModelFeatures:
     sparse_weights: Mapping[str, float] = field(default_factory=dict)
 
     def templates_of(self, scope: Scope) -> tuple[PhraseTemplate, ...]:
-        """Return the sparse feature functions that see so much."""
+        """Return the sparse feature functions of a scope."""
         return tuple(template for template in self.templates if template.scope == scope)
 
     def of_kind(self, kind: str) -> Feature | None:
