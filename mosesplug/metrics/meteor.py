@@ -175,16 +175,16 @@ class Meteor(WordMetric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for setting, most in (("alpha", 1.0), ("gamma", 1.0), ("exact", math.inf)):
-            if not 0.0 <= (value := getattr(self, setting)) <= most or math.isinf(value):
+        for setting in ("alpha", "gamma"):
+            if not 0.0 <= (value := getattr(self, setting)) <= 1.0:
                 raise UsageError(
-                    f"{setting} of METEOR must be at least 0 and at most {most:g}, not {value:g}"
+                    f"{setting} of METEOR must be at least 0 and at most 1, not {value:g}"
                 )
         for setting in ("beta", "stem"):
             if not 0.0 <= (value := getattr(self, setting)) < math.inf:
                 raise UsageError(f"{setting} of METEOR must be at least 0, not {value:g}")
-        if self.exact == 0.0:
-            raise UsageError("exact of METEOR must be above 0")
+        if not 0.0 < self.exact < math.inf:
+            raise UsageError(f"exact of METEOR must be a number above 0, not {self.exact:g}")
         if self.stems == "none":
             return
         known = tuple(_load_stemmers().algorithms())

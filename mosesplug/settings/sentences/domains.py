@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from formats.errors import FormatError
 from formats.text import read_lines
-from mosesplug.errors import DataError, UsageError
+from mosesplug.errors import UsageError
+from mosesplug.settings.sentences.counts import check_count, check_sentence_ids
 
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 """Labels are parts of file names and of names of features."""
@@ -38,11 +39,7 @@ class Domains:
         Raises:
             DataError: a sentence has no label.
         """
-        if len(sentence_ids) and (last := int(sentence_ids.max())) >= len(self.of_sentence):
-            raise DataError(
-                f"{{--domains}} has {len(self.of_sentence)} labels, but the lists have sentence "
-                f"{last} (counted from 0). Give one label for each source sentence"
-            )
+        check_sentence_ids("domains", "label", len(self.of_sentence), sentence_ids)
         return self.of_sentence[sentence_ids]
 
     def check_count(self, n_sentences: int) -> None:
@@ -51,11 +48,7 @@ class Domains:
         Raises:
             DataError: there are more or fewer.
         """
-        if len(self.of_sentence) != n_sentences:
-            raise DataError(
-                f"{{--domains}} has {len(self.of_sentence)} labels for {n_sentences} source "
-                "sentences. Give one label for each"
-            )
+        check_count("domains", "label", len(self.of_sentence), n_sentences)
 
 
 def read_domains(path: Path) -> Domains:

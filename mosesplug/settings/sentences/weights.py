@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from formats.errors import FormatError
 from formats.text import read_lines
 from mosesplug.errors import DataError, UsageError, count_noun
+from mosesplug.settings.sentences.counts import check_count, check_sentence_ids
 
 LARGEST = 1e6
 """Largest weight: with larger ones, sums of statistics lose the sentences of weight 1."""
@@ -41,11 +42,7 @@ class SentenceWeights:
         Raises:
             DataError: a sentence has no weight, or all of them have weight 0.
         """
-        if (last := int(sentence_ids.max(initial=-1))) >= len(self.values):
-            raise DataError(
-                f"{{--sentence-weights}} has {len(self.values)} weights, but the lists have "
-                f"sentence {last} (counted from 0). Give one weight for each source sentence"
-            )
+        check_sentence_ids("sentence-weights", "weight", len(self.values), sentence_ids)
         weights = self.values[sentence_ids]
         if len(weights) and not weights.any():
             raise DataError(
@@ -60,11 +57,7 @@ class SentenceWeights:
         Raises:
             DataError: there are more or fewer.
         """
-        if len(self.values) != n_sentences:
-            raise DataError(
-                f"{{--sentence-weights}} has {len(self.values)} weights for {n_sentences} source "
-                "sentences. Give one for each"
-            )
+        check_count("sentence-weights", "weight", len(self.values), n_sentences)
 
 
 def describe_weights(weights: NDArray[np.float64]) -> str:
