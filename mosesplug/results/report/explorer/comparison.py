@@ -25,7 +25,8 @@ def compare_runs(runs: Sequence[ExplorerRun]) -> list[dict[str, Any]]:
 def _compare(baseline: ExplorerRun, run: ExplorerRun) -> dict[str, Any]:
     first, second = baseline.choices, run.choices
     if first is None or second is None:
-        return {"reason": "the lists of one of them are in the stores of its shards"}
+        absent = baseline if first is None else run
+        return {"reason": f"the lists of {absent.name} are {absent.document['whereListsAre']}"}
     if baseline.metric.signature() != run.metric.signature():
         return {"reason": "they were tuned by different metrics"}
     if baseline.n_sentences != run.n_sentences:

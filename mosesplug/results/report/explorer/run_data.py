@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.errors import Message
 from mosesplug.escapes import escape_controls, mark_invalid_utf8
 from mosesplug.metrics.error_rates import display_difference, display_score, is_error_rate
 from mosesplug.metrics.protocol import Metric
@@ -112,6 +113,7 @@ def _describe_run(run: StoredRun, data: ReportData, name: str) -> dict[str, Any]
         "features": list(run.names),
         "groups": [[mark_invalid_utf8(group), width] for group, width in run.space.groups],
         "iterations": _list_iterations(run, data),
+        "whereListsAre": "" if run.has_lists else str(Message(run.where_lists_are)),
     }
 
 

@@ -14,6 +14,7 @@ import { escapeControls } from "./format.js";
  * @typedef {{name: string, metric: string, signature: string, sentenceMetric: string,
  *   isRate: boolean, formula: import("./metrics.js").Formula | null, nSentences: number,
  *   ids: string[], features: string[], groups: [string, number][], iterations: Iteration[],
+ *   whereListsAre: string,
  *   all?: number, held?: number, points?: Point[], sparseNames?: string[],
  *   arrays?: Record<string, Packed>, texts?: Record<string, Packed>}} RunDocument
  * @typedef {{reason?: string, difference?: number, low?: number, high?: number,
@@ -117,6 +118,11 @@ export class RunLists {
   name(sentence) {
     return this.run.ids[sentence] ?? String(sentence);
   }
+}
+
+/** @param {RunDocument} run without lists @returns {string} why it has none */
+export function describeMissingLists(run) {
+  return `The lists of ${run.name} are ${run.whereListsAre}: this page does not have them.`;
 }
 
 /** @param {Record<string, Packed>} packed */

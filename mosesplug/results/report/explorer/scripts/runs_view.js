@@ -1,5 +1,6 @@
 // Several runs: side by side, their significance, and the sentences in which they differ.
 
+import { describeMissingLists } from "./data.js";
 import { button, choice, element, replaceChildren, table } from "./elements.js";
 import { formatCount, formatDifference, formatFixed, formatScore } from "./format.js";
 
@@ -30,7 +31,7 @@ export function makeRunsView(session, openSentence) {
     select.selectedIndex = other - 1;
     const [first, second] = [session.runs[0], session.runs[other]];
     replaceChildren(differences, first === null || second === null
-      ? element("p", { class: "note" }, "One of these runs has no lists here.")
+      ? element("p", { class: "note" }, describeMissingLists(session.page.runs[first === null ? 0 : other]))
       : listDifferences(first, second, other, openSentence));
   }
   return { node, update };

@@ -1,5 +1,6 @@
 // Sentences: a table to sort, filter and search, and the hypotheses of one of them.
 
+import { describeMissingLists } from "./data.js";
 import { button, choice, element, replaceChildren, table } from "./elements.js";
 import { formatCount, formatDifference, formatFixed, formatScore } from "./format.js";
 import { findHighest } from "./scorer.js";
@@ -166,7 +167,7 @@ export function makeSentencesView(session) {
       const run = session.run;
       tools.hidden = run === null;
       if (run === null) {
-        replaceChildren(message, "The lists of this run are in the stores of its shards: this page does not have them.");
+        replaceChildren(message, describeMissingLists(session.document));
         replaceChildren(list);
         replaceChildren(detail);
         return;

@@ -1,5 +1,6 @@
 // Weights: a slider, a number and the error surface of each feature, and what they choose.
 
+import { describeMissingLists } from "./data.js";
 import { button, choice, drawing, element, replaceChildren } from "./elements.js";
 import { formatCount, formatDifference, formatScore, formatWeight } from "./format.js";
 import { computeSparseShares, computeSurface, findLengthRatio } from "./scorer.js";
@@ -36,8 +37,7 @@ export function makeWeightsView(session, openSentence) {
       if (run !== shown || run === null) {
         shown = run;
         if (run === null) {
-          replaceChildren(node, element("p", { class: "note" },
-            "The lists of this run are in the stores of its shards: this page does not have them."));
+          replaceChildren(node, element("p", { class: "note" }, describeMissingLists(session.document)));
           update = () => {};
         } else {
           update = build(node, session, run, openSentence);
