@@ -19,7 +19,7 @@ from formats.text import open_text, read_lines, write_atomic
 from mosesplug.decoders.servers.folding import read_entry_points
 from mosesplug.errors import DataError, UsageError
 from mosesplug.settings.configuration import Configuration
-from mosesplug.templates.declaration import read_templates
+from mosesplug.templates.declaration import Templates, read_templates
 from mosesplug.templates.moses import format_ini_functions
 from mosesplug.tuning.workdir.workspace import Workspace
 
@@ -38,8 +38,8 @@ def check_templates(configuration: Configuration) -> None:
     path = configuration.decoding.templates
     if path is None:
         return
-    _extend(configuration, path)
     templates = read_templates(path)
+    _extend(configuration, templates)
     if (source := configuration.source_text) is not None:
         templates.check_sources(read_lines(source), str(source))
     needing = [one.name for one in templates.templates if "alignment" in one.needs]
@@ -83,9 +83,10 @@ def add_templates(configuration: Configuration) -> Configuration:
     Raises:
         UsageError, FormatError, DataError: as ``check_templates``.
     """
-    if configuration.decoding.templates is None:
+    path = configuration.decoding.templates
+    if path is None:
         return configuration
-    folder, content, files = _extend(configuration, configuration.decoding.templates)
+    folder, content, files = _extend(configuration, read_templates(path))
     folder.mkdir(parents=True, exist_ok=True)
     for name, words in files.items():
         write_atomic(folder / name, words)
@@ -96,7 +97,9 @@ def add_templates(configuration: Configuration) -> Configuration:
     )
 
 
-def _extend(configuration: Configuration, path: Path) -> tuple[Path, bytes, Mapping[str, bytes]]:
+def _extend(
+    configuration: Configuration, templates: Templates
+) -> tuple[Path, bytes, Mapping[str, bytes]]:
     """Return the folder, the extended moses.ini, and the vocabularies that it names."""
     description = configuration.decoding.decoder
     if description.reads_weight_file or description.stored_graphs is not None:
@@ -104,7 +107,6 @@ def _extend(configuration: Configuration, path: Path) -> tuple[Path, bytes, Mapp
             "{--templates} requires a decoder that is called as Moses is. For n-best lists of "
             "others, use mosesplug optimize --templates and mosesplug rerank --templates"
         )
-    templates = read_templates(path)
     root = Workspace(configuration.working_directory, 0).templates
     if root.is_symlink() or (root.exists() and not root.is_dir()):
         raise DataError(
@@ -121,8 +123,8 @@ def _extend(configuration: Configuration, path: Path) -> tuple[Path, bytes, Mapp
     for template in templates.templates:
         if template.name in known:
             raise UsageError(
-                f"{path}: [{template.name}]: {configuration.config} has a feature of this name. "
-                "Remove or rename one of the two"
+                f"{templates.path}: [{template.name}]: {configuration.config} has a feature of this "
+                "name. Remove or rename one of the two"
             )
     # The file lies in another folder, from which relative names of models would count.
     located = parse_moses_ini(with_absolute_paths(ini), ini.path)
