@@ -13,19 +13,18 @@ from mosesplug.api.keywords import LEARNING
 from mosesplug.api.lists.arrays import encode_texts, load_references
 from mosesplug.api.lists.learning import take_lists
 from mosesplug.api.lists.sources import ListSource, convert_lists
-from mosesplug.api.tables.records import Tabular, tabulate_records
+from mosesplug.api.tables.records import ShownRecord, tabulate_records
 from mosesplug.api.tables.table import Table
 from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
 from mosesplug.results.checking import DataCheck, TextStatistics, check_data
-from mosesplug.results.render.render import render
 
 Texts = StrPath | Sequence[str] | Sequence[bytes]
 
 
 @dataclass(frozen=True, repr=False)
-class DataReport(DataCheck, Tabular):
+class DataReport(ShownRecord, DataCheck):
     """The result of a check of data; it prints as tables.
 
     ``check`` returns it.
@@ -40,12 +39,6 @@ class DataReport(DataCheck, Tabular):
     def table(self) -> Table:
         """The size of each text: one row for each."""
         return tabulate_records(TextStatistics, self.texts)
-
-    def __repr__(self) -> str:
-        return render(self).rstrip("\n")
-
-    def _repr_html_(self) -> str:
-        return render(self, "html")
 
 
 @LEARNING.in_messages()

@@ -1,12 +1,11 @@
-"""What decides between hypotheses of a run, and between weight vectors."""
+"""Explain why a hypothesis wins, and which 1-bests change with the weights."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mosesplug.api.tables.records import Tabular, tabulate_records
+from mosesplug.api.tables.records import ShownRecord, tabulate_records
 from mosesplug.api.tables.table import Table
-from mosesplug.results.render.render import render
 from mosesplug.results.views.differences import FeatureChange, SentenceChange, WeightDifference
 from mosesplug.results.views.sentence import (
     FeatureContrast,
@@ -18,7 +17,7 @@ _HYPOTHESIS = "rank text model_score=model sentence_score=metric"
 
 
 @dataclass(frozen=True, repr=False)
-class Explanation(Tabular):
+class Explanation(ShownRecord):
     """Which features make hypothesis A win over hypothesis B of the same sentence.
 
     ``Run.explain`` returns it. It prints as ``mosesplug weights why`` does.
@@ -51,7 +50,7 @@ class Explanation(Tabular):
         Columns: feature; a, b, its values; weight, over the L1 norm of the dense ones; lead, its
         contribution to A's model score minus B's; tie, the weight at which both tie if the other
         weights stay, NaN if the values are equal; low, high, the interval of weights at which B is
-        the 1-best of all hypotheses, NaN if there is none.
+        the 1-best of all hypotheses, NaN if it is the 1-best at no weight.
         """
         return tabulate_records(FeatureContrast, self.comparison.features)
 
@@ -60,16 +59,14 @@ class Explanation(Tabular):
         """The same as ``features``."""
         return self.features
 
-    def __repr__(self) -> str:
-        return render(self.comparison).rstrip("\n")
-
-    def _repr_html_(self) -> str:
-        return render(self.comparison, "html")
+    @property
+    def _record(self) -> object:
+        return self.comparison
 
 
 @dataclass(frozen=True, repr=False)
-class WeightEffect(Tabular):
-    """How weights B choose other hypotheses than weights A, feature by feature.
+class WeightEffect(ShownRecord):
+    """Which sentences get another 1-best by weights B than by A, and why.
 
     ``Run.compare_weights`` returns it. It prints as ``mosesplug nbest diff`` does.
 
@@ -127,8 +124,6 @@ class WeightEffect(Tabular):
         """The same as ``sentences``."""
         return self.sentences
 
-    def __repr__(self) -> str:
-        return render(self.difference).rstrip("\n")
-
-    def _repr_html_(self) -> str:
-        return render(self.difference, "html")
+    @property
+    def _record(self) -> object:
+        return self.difference

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from formats.text import StrPath
 from mosesplug.api.keywords import LEARNING
-from mosesplug.api.tables.records import Tabular, tabulate_records
+from mosesplug.api.tables.records import ShownRecord, tabulate_records
 from mosesplug.api.tables.table import Table
 from mosesplug.results.analysis.search_errors import (
     TOP,
@@ -17,13 +17,12 @@ from mosesplug.results.analysis.search_errors import (
     SentenceErrors,
     find_search_errors,
 )
-from mosesplug.results.render.render import render
 
 Places = StrPath | Sequence[StrPath]
 
 
 @dataclass(frozen=True, repr=False)
-class ErrorReport(SearchErrors, Tabular):
+class ErrorReport(ShownRecord, SearchErrors):
     """Errors of search and model; it prints as a table of counts and advice.
 
     ``search_errors`` returns it.
@@ -33,12 +32,6 @@ class ErrorReport(SearchErrors, Tabular):
     def table(self) -> Table:
         """The sentences: one row for each."""
         return tabulate_records(SentenceErrors, self.rows)
-
-    def __repr__(self) -> str:
-        return render(self).rstrip("\n")
-
-    def _repr_html_(self) -> str:
-        return render(self, "html")
 
 
 @LEARNING.in_messages()

@@ -25,6 +25,7 @@ import numpy as np
 
 from mosesplug.api.tables.table import Column, ColumnType, Table
 from mosesplug.results.render.record import find_hints
+from mosesplug.results.render.render import render
 from mosesplug.results.views.texts import decode_text
 
 if TYPE_CHECKING:
@@ -52,6 +53,21 @@ class Tabular(ABC):
     def to_polars(self) -> polars.DataFrame:
         """Return a ``polars.DataFrame``; see ``Table.to_polars``."""
         return self.table.to_polars()
+
+
+class ShownRecord(Tabular):
+    """A result that prints as a command prints it; notebooks show it as HTML."""
+
+    @property
+    def _record(self) -> object:
+        """The record that is printed."""
+        return self
+
+    def __repr__(self) -> str:
+        return render(self._record).rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        return render(self._record, "html")
 
 
 Record = TypeVar("Record")
