@@ -340,6 +340,7 @@ class Run:
         Raises:
             UsageError: there is no such sentence or hypothesis.
             DataError: the run has no lists, or the sentence has no hypotheses.
+            StoreError: there is no such iteration.
             FormatError: a file of weights cannot be read.
         """
         with self._open(with_lists=True) as stored:
@@ -378,6 +379,7 @@ class Run:
         Raises:
             UsageError: there is no such sentence.
             DataError: the run has no lists, or the sentence has no hypotheses.
+            StoreError: there is no such iteration.
             FormatError: a file of weights cannot be read.
         """
         top = check_integer(top, "top", 0)

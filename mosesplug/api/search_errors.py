@@ -9,14 +9,16 @@ from pathlib import Path
 
 from formats.text import StrPath
 from mosesplug.api.keywords import LEARNING
+from mosesplug.api.numbers import check_integer
 from mosesplug.api.tables.records import ShownRecord, tabulate_records
 from mosesplug.api.tables.table import Table
+from mosesplug.errors import UsageError
 from mosesplug.results.analysis.search_errors import (
-    TOP,
     SearchErrors,
     SentenceErrors,
     find_search_errors,
 )
+from mosesplug.settings.paths import require_path
 
 Places = StrPath | Sequence[StrPath]
 
@@ -44,7 +46,7 @@ def search_errors(
     weights: StrPath | None = None,
     sparse_weights: StrPath | None = None,
     ids: bool | None = None,
-    top: int = TOP,
+    top: int | None = None,
 ) -> ErrorReport:
     """Tell search errors from model errors by derivations of the references.
 
@@ -60,7 +62,7 @@ def search_errors(
         iteration: an iteration of the run; None for the last.
         weights, sparse_weights: weights of the graphs; None for those that they were made with.
         ids: whether lines of the references begin with sentence ids; None: if they look so.
-        top: references in graphs are ranked among so many best translations.
+        top: rank the references among this many best translations of a graph; None: 100.
 
     Returns:
         ``counts``, the number of sentences of each kind; ``rows``, the kind, scores and rank of
@@ -79,20 +81,25 @@ def search_errors(
         >>> report.rows[2].reference_score, report.rows[2].best_score
         (-1.0, -2.0)
     """
-    found = find_search_errors(
-        _list_places(run),
+    places = _list_places(run, "run")
+    if not places:
+        raise UsageError("run is empty: give a run, or directories or files of search graphs")
+    errors = find_search_errors(
+        places,
         Path(references),
         ids=ids,
         iteration=iteration,
-        wider=_list_places(wider),
+        wider=_list_places(wider, "wider"),
         weights=None if weights is None else fspath(weights),
         sparse_weights=None if sparse_weights is None else Path(sparse_weights),
-        top=None if top == TOP else top,
+        top=None if top is None else check_integer(top, "top", 1),
     )
-    return ErrorReport(found.rows, found.tells_reach)
+    return ErrorReport(errors.rows, errors.tells_reach)
 
 
-def _list_places(places: Places) -> list[Path]:
-    if isinstance(places, str | PathLike):
-        return [Path(places)]
-    return [Path(place) for place in places]
+def _list_places(places: Places, argument: str) -> list[Path]:
+    """Return the paths of an argument, which must exist."""
+    listed = [places] if isinstance(places, str | PathLike) else places
+    for place in listed:
+        require_path(place, argument)
+    return [Path(place) for place in listed]

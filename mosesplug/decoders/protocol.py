@@ -328,7 +328,7 @@ class Description:
         return None
 
     def translate(self, config: Path, input_file: Path) -> tuple[str, ...] | None:
-        """Return the command that prints 1-best translations; None if there is none."""
+        """Return the command that prints 1-best translations; None: it cannot."""
         del config, input_file
         return None
 

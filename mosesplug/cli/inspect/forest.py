@@ -103,7 +103,7 @@ def errors(options: ForestErrorsCommand) -> None:
     """Tell search errors from model errors, sentence by sentence."""
     if options.refs is None:
         raise UsageError("there are no references: give --refs FILE")
-    found = find_search_errors(
+    report = find_search_errors(
         options.graphs,
         options.refs,
         ids=options.ids,
@@ -113,7 +113,7 @@ def errors(options: ForestErrorsCommand) -> None:
         sparse_weights=options.sparse_weights,
         top=options.top,
     )
-    print_record(replace(found, shows_sentences=options.sentences))
+    print_record(replace(report, shows_sentences=options.sentences))
 
 
 def _report(what: str, score: float) -> None:

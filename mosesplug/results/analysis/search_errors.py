@@ -108,7 +108,7 @@ class SearchErrors:
 
     Attributes:
         rows: the sentences, in their order.
-        tells_reach: whether unreachable references are told from pruned ones.
+        tells_reach: whether another search shows which references the search lost.
         shows_sentences: whether blocks show the sentences; the JSON document has them always.
     """
 
@@ -142,7 +142,9 @@ class SearchErrors:
         return tuple(
             ErrorCount(kind, numbers[kind], numbers[kind] / total, meaning)
             for kind, meaning in _MEANINGS.items()
-            if numbers[kind] or kind in ("no error", "search error", "ranked low")
+            if numbers[kind]
+            or kind in ("no error", "ranked low")
+            or (kind == "search error" and self.tells_reach)
         )
 
     @property
@@ -179,8 +181,10 @@ def _advise(errors: SearchErrors, numbers: Mapping[ErrorKind, int]) -> Iterator[
     lost = numbers["search error"]
     ranked = sum(numbers[kind] for kind in ("pruned", "ranked low", "below the list"))
     yield f"Of {count_noun(reachable, 'reference')} that the system is known to yield,"
-    yield f"{numbers['no error']} win, {lost} score higher than the 1-best and were missed by the"
-    yield f"search, and {ranked} score lower."
+    yield f"{numbers['no error']} win,"
+    if errors.tells_reach:
+        yield f"{lost} score higher than the 1-best and were missed by the search,"
+    yield f"and {ranked} score lower."
     gains = errors.search_gains
     if lost >= MANY_SEARCH_ERRORS * reachable or (gains or 0) >= MANY_SEARCH_ERRORS * total:
         yield (
@@ -289,14 +293,8 @@ def find_graph_errors(
         UsageError: the weights of the two searches differ.
     """
     rows = []
-    for graph, other in zip_longest(graphs, () if wider is None else wider):
-        if graph is None or (wider is not None and other is None):
-            place = (graph or other).sentence
-            raise DataError(
-                f"only one of the two searches has a search graph of sentence {place}: give graphs"
-                " of the same sentences"
-            )
-        _check_pair(graph, other)
+    pairs = ((graph, None) for graph in graphs) if wider is None else _pair_graphs(graphs, wider)
+    for graph, other in pairs:
         if graph.sentence >= len(references[0]):
             raise DataError(
                 f"{graph.source} belongs to sentence {graph.sentence}, but the references have "
@@ -307,16 +305,24 @@ def find_graph_errors(
     return SearchErrors(tuple(rows), tells_reach=wider is not None)
 
 
-def _check_pair(graph: WeightedGraph, wider: WeightedGraph | None) -> None:
-    """Check that two graphs belong together."""
-    if wider is None:
-        return
-    if graph.sentence != wider.sentence:
-        first = min(graph.sentence, wider.sentence)
-        raise DataError(
-            f"only one of the two searches has a search graph of sentence {first}: give graphs of"
-            " the same sentences"
-        )
+def _pair_graphs(
+    graphs: Iterable[WeightedGraph], wider: Iterable[WeightedGraph]
+) -> Iterator[tuple[WeightedGraph, WeightedGraph]]:
+    """Yield both graphs of each sentence."""
+    for pair in zip_longest(graphs, wider):
+        both = [graph for graph in pair if graph is not None]
+        first = min(graph.sentence for graph in both)
+        if [graph.sentence for graph in both] != [first, first]:
+            raise DataError(
+                f"only one of the two searches has a search graph of sentence {first}: give graphs"
+                " of the same sentences"
+            )
+        _check_weights(*both)
+        yield both[0], both[1]
+
+
+def _check_weights(graph: WeightedGraph, wider: WeightedGraph) -> None:
+    """Check that two graphs have the same weights."""
     own, other = _name_weights(graph), _name_weights(wider)
     for name in sorted({*own, *other}):
         one, two = own.get(name, 0.0), other.get(name, 0.0)
@@ -347,14 +353,14 @@ def _judge_graph(
     )
     rank = next((place for place, text in enumerate(words, start=1) if text in texts), None)
     own, best = _score_references(graph, texts), float(listed.scores[0])
-    found = [own]
+    scores = [own]
     gain = None
     if wider is not None:
         with name_graph(wider):
             wider_best = viterbi(wider.graph, wider.scores).score
         gain = wider_best - best if exceeds(wider_best, best) else 0.0
-        found.append(_score_references(wider, texts))
-    known = [score for score in found if score is not None]
+        scores.append(_score_references(wider, texts))
+    known = [score for score in scores if score is not None]
     kind: ErrorKind
     if rank == 1:
         kind = "no error"
