@@ -9,6 +9,8 @@ import pytest
 
 from mosesplug.errors import DataError, UsageError
 from mosesplug.events import Note
+from mosesplug.results.views.configuration import describe_outcome
+from mosesplug.results.views.run import open_run
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
 
@@ -45,6 +47,8 @@ def test_scores_of_a_run_are_weighted(toy: Toy, log: Log) -> None:
         totals = lists.weighted_stats[lists.first_best(vector)].sum(axis=0)
         # The optimizer works in single precision.
         assert result.iterations[-1].optimum == pytest.approx(float(metric.score(totals)), abs=1e-6)
+    with open_run(toy.directory / "work") as run:
+        assert describe_outcome(run).warnings[-1].startswith("This run weighted its sentences.")
 
 
 def test_weights_of_1_are_the_same_as_none(toy: Toy, log: Log) -> None:
