@@ -123,8 +123,8 @@ def _extend(
     for template in templates.templates:
         if template.name in known:
             raise UsageError(
-                f"{templates.path}: [{template.name}]: {configuration.config} has a feature of this "
-                "name. Remove or rename one of the two"
+                f"{templates.path}: [{template.name}]: {configuration.config} has a feature of "
+                "this name. Remove or rename one of the two"
             )
     # The file lies in another folder, from which relative names of models would count.
     located = parse_moses_ini(with_absolute_paths(ini), ini.path)
