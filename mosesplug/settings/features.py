@@ -73,7 +73,8 @@ class DerivedFeature:
         """Return whether weights record this definition, perhaps with bounds."""
         if self.has_bounds or not recorded.has_bounds:
             return self.expression == recorded.expression
-        pairs = list(zip(list_bins(self.expression), list_bins(recorded.expression), strict=False))
+        pairs = zip(list_bins(self.expression), list_bins(recorded.expression), strict=False)
+        # Equal values may have left fewer bins than this definition asks for.
         return type(self.expression) is type(recorded.expression) and all(
             own.argument == other.argument
             and (own.count >= other.count if own.bounds is None else own.bounds == other.bounds)
