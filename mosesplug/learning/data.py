@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from formats.pipes import wrap_files
 from formats.text import read_lines
 from formats.weights.any_format import read_weights
-from mosesplug.errors import DataError, Message, UsageError
+from mosesplug.errors import DataError, Message, UsageError, count_noun
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.domains import LearningDomains
 from mosesplug.learning.inputs import (
@@ -147,11 +148,14 @@ def _add_sentence_weights(
     lists = data.problem.tuning_set
     weights = sentence_weights.take(lists.sentence_ids)
     own = sentence_weights.take(lists.sentence_ids[data.sentences])
+    n_weights = len(sentence_weights.values)
+    unused = _note_unused("sentence-weights", "weight", n_weights, lists.sentence_ids)
     return replace(
         data,
         problem=replace(data.problem, tuning_set=lists.weigh(weights)),
         sentences=data.sentences[own > 0.0],
         description=f"{data.description}, {describe_weights(own)}",
+        notes=(*data.notes, *unused),
     )
 
 
@@ -168,23 +172,29 @@ def _add_domains(data: LearningData, settings: LearningSettings, given: GivenDat
     padding = np.zeros(len(copies.space) - len(copies.base))
     minima, maxima = problem.box
     weights = np.concatenate([data.start.weights, padding])
-    notes = data.notes
-    last = int(problem.tuning_set.sentence_ids.max(initial=-1))
-    if (unused := len(domains.of_sentence) - last - 1) > 0:
-        notes = (
-            *notes,
-            Message(
-                f"{{--domains}} has labels for {unused} more sentences than the lists: see that "
-                "they fit"
-            ),
-        )
+    labels = len(domains.of_sentence)
+    unused = _note_unused("domains", "label", labels, problem.tuning_set.sentence_ids)
     return replace(
         data,
         problem=problem,
         start=StartingWeights(weights, minima, maxima),
         domains=LearningDomains(domains, copies),
         description=f"{data.description} in {len(domains.names)} domains",
-        notes=notes,
+        notes=(*data.notes, *unused),
+    )
+
+
+def _note_unused(
+    option: str, noun: str, n_values: int, sentence_ids: NDArray[np.int64]
+) -> tuple[Message, ...]:
+    """Return a note if the last values belong to no sentence: perhaps none fits."""
+    if (unused := n_values - int(sentence_ids.max(initial=-1)) - 1) <= 0:
+        return ()
+    return (
+        Message(
+            f"{{--{option}}} has {noun}s for {count_noun(unused, 'more sentence')} than the lists."
+            " Check that they belong together"
+        ),
     )
 
 

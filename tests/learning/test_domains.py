@@ -104,7 +104,7 @@ def test_bad_labels(
 
 def test_more_labels_than_sentences_are_a_warning(lists: Path) -> None:
     fit = mosesplug.optimize("lists", references="refs", domains=[*LABELS, "web"])
-    assert any("1 more sentences than the lists" in each for each in fit.warnings)
+    assert any("1 more sentence than the lists" in each for each in fit.warnings)
 
 
 def test_arguments_that_exclude_each_other(lists: Path) -> None:

@@ -110,6 +110,8 @@ def test_weights_that_leave_nothing_are_errors(lists: Path) -> None:
     references = [*Path("refs").read_text().splitlines(), "no hypothesis"]
     with pytest.raises(DataError, match="weight 0 for all sentences of the lists"):
         mosesplug.optimize("lists", references=references, sentence_weights=[0] * N + [1])
+    fit = mosesplug.optimize("lists", references=references, sentence_weights=[1, 2] + [1] * N)
+    assert any("has weights for 1 more sentence than the lists" in text for text in fit.warnings)
     with pytest.raises(DataError, match="has 2 weights for 3 source sentences"):
         make_sentence_weights([1, 2]).check_count(3)
     with pytest.raises(UsageError, match="sentence_weights and graphs exclude each other"):
