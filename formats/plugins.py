@@ -43,7 +43,7 @@ class PluginEntry:
 
     @property
     def is_bundled(self) -> bool:
-        """Whether mosesplug registers the object, and no package that a user has added."""
+        """Whether mosesplug itself registers the object, not another package."""
         return self.package.partition(" ")[0] == "mosesplug"
 
     def load(self, kind: type[T]) -> T:

@@ -45,7 +45,7 @@ _VERSION = re.compile(r"[^|\x00-\x1f\x7f]+")
 
 @dataclass(frozen=True)
 class ScoreProgramCall:
-    """How to call a command that scores.
+    """A score command: its command line, and what it reads and writes.
 
     Attributes:
         name: the metric.
@@ -70,7 +70,7 @@ class ScoreProgramCall:
 
 
 class CommandScorer:
-    """A ``Scorer``: a command, and the scores of it that are known.
+    """A ``TextScorer``: a command, and the scores that it gave before.
 
     Attributes:
         call: how it is called.
@@ -93,16 +93,16 @@ class CommandScorer:
 
     @property
     def version(self) -> str:
-        """What the command announces as its version."""
+        """The version that the command announces."""
         return self._program.announce()[0]
 
     @property
     def formula(self) -> Formula:
-        """What the corpus score is of the numbers."""
+        """The formula that makes the corpus score of the command's numbers."""
         return self._program.announce()[1]
 
     def score(self, questions: Sequence[Question]) -> NDArray[np.float64]:
-        """Return the numbers of hypotheses, float64 ``[n, width]``; see ``Scorer``."""
+        """Return the numbers of hypotheses, float64 ``[n, width]``; see ``TextScorer``."""
         keys = [make_text_key([q.source, q.hypothesis, *q.references]) for q in questions]
         # One thread at a time looks up and asks: what another one asks is known to the next.
         with self._lock:
@@ -197,7 +197,7 @@ class ScoreProgram:
             with contextlib.suppress(ValueError):
                 record = json.loads(text)
                 if isinstance(record, dict):
-                    version, numbers = str(record.get("version", "")), record.get("numbers")
+                    version, numbers = str(record.get("version") or ""), record.get("numbers")
             shown = '{"version": "..."}'
         else:
             word, _, version = text.partition(" ")
@@ -209,22 +209,21 @@ class ScoreProgram:
                 f"Its first line must be {shown} (at most {_LONGEST_VERSION} characters, no |); "
                 "all other messages belong to stderr",
             )
-        formulas: dict[object, Formula] = {WIDTHS[known]: known for known in FORMULAS}
-        formula: Formula = call.formula or "mean"
-        if numbers is not None and numbers not in formulas:
+        if numbers is None:
+            return version, call.formula or "mean"
+        announced = next((formula for formula in FORMULAS if WIDTHS[formula] == numbers), None)
+        if announced is None:
             raise self._fail(
                 f"announces {numbers} numbers for each hypothesis",
                 "It can have 1, whose mean is the score, or 2, whose sums are divided",
             )
-        if numbers is not None:
-            formula = call.formula or formulas[numbers]
-            if WIDTHS[formula] != numbers:
-                raise self._fail(
-                    f"announces {numbers} numbers for each hypothesis, and {formula} takes "
-                    f"{WIDTHS[formula]}",
-                    f"Leave out :{formula}, or change the command",
-                )
-        return version, formula
+        if call.formula not in (None, announced):
+            raise self._fail(
+                f"announces {numbers} numbers for each hypothesis, and {call.formula} takes "
+                f"{WIDTHS[call.formula]}",
+                f"Leave out :{call.formula}, or change the command",
+            )
+        return version, announced
 
     def _score_batch(self, questions: Sequence[Question]) -> NDArray[np.float64]:
         """Return the numbers of a batch."""
@@ -242,7 +241,7 @@ class ScoreProgram:
             if numbers is None or len(numbers) != width:
                 raise self._fail(
                     f"answered {quote(line)} to {_name(question)}",
-                    f"Its answers must be {count_noun(width, 'finite number')}"
+                    f"Each answer must be {count_noun(width, 'finite number')}"
                     f"{'' if width == 1 else ' with a blank between them'}"
                     + (
                         f"; for two numbers, write {{--score-command}} {self.call.name}=...:ratio"

@@ -192,7 +192,7 @@ class InterpolatedMetric:
 
     @property
     def has_doubles(self) -> bool:
-        """Whether one of the metrics has statistics of float64."""
+        """Whether the statistics are float64, because those of one metric are."""
         return any(has_doubles(metric) for metric in self.metrics)
 
     @property

@@ -1,7 +1,7 @@
 """Metrics whose statistics another program computes.
 
 Scores of COMET are an example. An n-best list carries such numbers in ``NBestList.outside``, or a
-command that keeps running computes them from the texts (``Scorer``). A metric has a formula of
+command that keeps running computes them from the texts (``TextScorer``). A metric has a formula of
 their sums over the chosen hypotheses, one of each sentence:
 
 - ``mean``: one column; its sum divided by the number of hypotheses;
@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError, UsageError
-from mosesplug.metrics.hypotheses import check_hypotheses
+from mosesplug.metrics.hypotheses import HypothesisRanges, check_hypotheses
 from mosesplug.metrics.plain import split_hypotheses
 from mosesplug.metrics.protocol import (
     Metric,
@@ -59,8 +59,8 @@ class Question(NamedTuple):
     references: tuple[bytes, ...]
 
 
-class Scorer(Protocol):
-    """Scores texts by another program, each text once."""
+class TextScorer(Protocol):
+    """Another program that scores texts, each text once."""
 
     @property
     def n_asked(self) -> int:
@@ -169,7 +169,7 @@ class OutsideMetric(UnsmoothedMetric):
     columns: tuple[int, ...] = field(default=(0,), compare=False)
     fingerprint: str = field(default="", compare=False)
     version: str = ""
-    scorer: Scorer | None = field(default=None, compare=False, repr=False)
+    scorer: TextScorer | None = field(default=None, compare=False, repr=False)
     source: tuple[bytes, ...] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -195,7 +195,7 @@ class OutsideMetric(UnsmoothedMetric):
 
     @property
     def needs_texts(self) -> bool:
-        """Whether a scorer reads the texts."""
+        """Whether a scorer computes the scores from the texts."""
         return self.scorer is not None
 
     @property
@@ -270,11 +270,12 @@ class OutsideMetric(UnsmoothedMetric):
 
         Raises:
             DataError: the hypotheses carry no scores from outside, or too few columns; or as
-                ``Scorer.score``.
+                ``TextScorer.score``.
             ValueError: the references were prepared for other settings.
         """
         if self.scorer is not None:
-            values = self._ask(self.scorer, prepared, sentence_ids, buffer, starts, ends)
+            hypotheses = HypothesisRanges(sentence_ids, buffer, starts, ends)
+            values = self._ask(self.scorer, prepared, hypotheses)
         elif outside is None or outside.shape[1] <= max(self.columns):
             raise DataError(
                 f"these hypotheses have no scores of {self.name}: give {{--scores}} "
@@ -288,12 +289,9 @@ class OutsideMetric(UnsmoothedMetric):
 
     def _ask(
         self,
-        scorer: Scorer,
+        scorer: TextScorer,
         prepared: PreparedReferences,
-        sentence_ids: NDArray[np.int64],
-        buffer: NDArray[np.uint8],
-        starts: NDArray[np.int64],
-        ends: NDArray[np.int64],
+        hypotheses: HypothesisRanges,
     ) -> NDArray[np.float64]:
         """Return the numbers of a scorer, which reads each text of a sentence once."""
         if not isinstance(prepared, ScoredReferences) or not prepared.signature.startswith(
@@ -304,7 +302,7 @@ class OutsideMetric(UnsmoothedMetric):
             )
         # Without references, any sentence can be scored; ``ask`` knows whether it has a source.
         n_sentences = prepared.n_sentences if prepared.n_references else sys.maxsize
-        hypotheses = check_hypotheses(sentence_ids, buffer, starts, ends, n_sentences=n_sentences)
+        hypotheses = check_hypotheses(*hypotheses, n_sentences=n_sentences)
         places: dict[tuple[int, bytes], int] = {}
         rows = [places.setdefault(key, len(places)) for key in split_hypotheses(hypotheses)]
         numbers = scorer.score([prepared.ask(*key) for key in places])

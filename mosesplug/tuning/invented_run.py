@@ -110,7 +110,7 @@ def _shorten(configuration: Configuration, directory: Path) -> Configuration:
 
 @dataclass(frozen=True)
 class _InventedScorer:
-    """A ``Scorer`` that asks no command: a score is the length of the text."""
+    """A ``TextScorer`` that asks no command: a score is the length of the text."""
 
     formula: Formula
     n_asked: int = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,7 @@ def test_plain_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("behavior", "message"),
     [
-        ("nan", "answered 'nan' to sentence 3, 'it'. Its answers must be 1 finite number"),
+        ("nan", "answered 'nan' to sentence 3, 'it'. Each answer must be 1 finite number"),
         ("text", "answered 'no idea' to sentence 3, 'it'"),
         ("few", "wrote nothing for 1 s after 3 of 4 answers, at sentence 3, 'it'"),
         ("many", "wrote '0.0' after 4 answers, more than it was asked for"),
@@ -118,6 +119,12 @@ def test_bad_answers(tmp_path: Path, behavior: str, message: str) -> None:
 def test_a_command_that_is_not_ready(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"wrote 'Loading the model' before it was ready"):
         CommandScorer(call(tmp_path, "early"))
+    for line, message in (
+        ('{"version": "1", "numbers": [2]}', r"announces \[2\] numbers for each hypothesis.*1.*2"),
+        ('{"version": null}', "before it was ready. Its first line must be"),
+    ):
+        with pytest.raises(DataError, match=message):
+            CommandScorer(replace(call(tmp_path), words=("echo", line)))
     began = time.monotonic()
     with pytest.raises(DataError, match=r"wrote nothing for 0.5 s before it was ready"):
         CommandScorer(call(tmp_path, "silent", patience=0.5))

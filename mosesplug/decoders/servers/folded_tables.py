@@ -283,7 +283,7 @@ class FoldedTables(SentenceTables):
 
     @property
     def _tuneable(self) -> tuple[str, ...]:
-        """Whether each score of the table is tuned, as the configuration writes it."""
+        """For each score of the table, whether its weight is tuned, as in the ini."""
         (table,) = self.texts
         count = int(table.arguments.get("num-features", "1"))
         written = table.arguments.get("tuneable-components")

@@ -79,7 +79,7 @@ class SentenceTables:
 
     @property
     def with_segmentation(self) -> bool:
-        """Whether ``complete`` needs hypotheses in which the server marks the phrases."""
+        """Whether the server must mark the phrases of the hypotheses for ``complete``."""
         return False
 
     @classmethod

@@ -29,7 +29,7 @@ class NamedScoreCommand:
     Attributes:
         text: as the user has written it. It stands for the command where runs are stored.
         words: the command line.
-        formula: ``mean`` or ``ratio``; None: by what the command announces.
+        formula: ``mean`` or ``ratio``; None: the one that the command announces.
         directory: the current directory of the command: that of whoever has named it.
     """
 
@@ -167,7 +167,7 @@ class ScoreCommands:
 
         Args:
             source: the source sentences, or their file; None if they are unknown.
-            cache: where scores are kept unless the settings say it; default: the user's cache.
+            cache: the directory of scores if the settings name none; None: the user's cache.
 
         Raises:
             UsageError: a name is invalid, or there is no directory to keep scores in.
