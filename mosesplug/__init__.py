@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mosesplug.api.lists.statistics import StatisticsMetric
     from mosesplug.api.mbr import mbr
     from mosesplug.api.optimize import HeldOut, algorithms, cross_validate, optimize
+    from mosesplug.api.requests import Request
     from mosesplug.api.reranking import rerank
     from mosesplug.api.run import Run, open_run, report
     from mosesplug.api.run_comparisons import Explanation, WeightEffect
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from mosesplug.api.search_errors import search_errors
     from mosesplug.api.tables.table import Table
     from mosesplug.api.tune import tune
-    from mosesplug.api.tuner import Request, Tuner
+    from mosesplug.api.tuner import Tuner
     from mosesplug.api.weights import WeightTable
     from mosesplug.errors import (
         DataError,
@@ -109,6 +110,7 @@ _MODULES = {
     "mosesplug.api.lists.nbest": "NBest read_nbest write_nbest",
     "mosesplug.api.optimize": "HeldOut algorithms cross_validate optimize",
     "mosesplug.api.mbr": "mbr",
+    "mosesplug.api.requests": "Request",
     "mosesplug.api.reranking": "rerank",
     "mosesplug.api.run": "Run open_run report",
     "mosesplug.api.run_comparisons": "Explanation WeightEffect",
@@ -119,7 +121,7 @@ _MODULES = {
     "mosesplug.api.lists.statistics": "StatisticsMetric",
     "mosesplug.api.tables.table": "Table",
     "mosesplug.api.tune": "tune",
-    "mosesplug.api.tuner": "Request Tuner",
+    "mosesplug.api.tuner": "Tuner",
     "mosesplug.api.weights": "WeightTable",
     "mosesplug.errors": (
         "DataError DecoderError MosesplugError OptimizerError StoreError UsageError"

@@ -4,95 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from formats.nbest.block import NBestList
-from formats.text import write_atomic
 from mosesplug.api.keywords import RUN, collect_keywords
 from mosesplug.api.lists.sources import parse_lists
 from mosesplug.api.progress import Progress
+from mosesplug.api.requests import Request, make_request, name_request, sentences_path
 from mosesplug.api.run import Run, open_run, read_run
 from mosesplug.api.run_files import place_references, place_start
 from mosesplug.api.tune import follow
-from mosesplug.api.weights import WeightTable
-from mosesplug.decoders.batch import ModelWeights, split_lists
-from mosesplug.decoders.batch_process import write_weights
+from mosesplug.decoders.batch import split_lists
 from mosesplug.decoders.description import ASK
 from mosesplug.decoders.lists.files import check_answer
-from mosesplug.decoders.protocol import WEIGHT_FILES, DecodedInput
-from mosesplug.errors import UsageError, count_noun
+from mosesplug.decoders.protocol import DecodedInput
+from mosesplug.errors import UsageError
 from mosesplug.events import Clock, Event
-from mosesplug.features import FeatureSpace
 from mosesplug.settings.build import make_plan
 from mosesplug.settings.defaults import fill_defaults
 from mosesplug.settings.toml import overlay_settings, read_settings
 from mosesplug.tuning.asking import AskedRun, BatchRequest
 from mosesplug.tuning.conclude import conclude
 from mosesplug.tuning.context import Context
-from mosesplug.tuning.iteration import decoded_weights
 from mosesplug.tuning.loop import DecodingRequest, ask, tell
 from mosesplug.tuning.repeated_lists import reject_repeated_lists
 from mosesplug.tuning.resume import EarlierRun, has_earlier_run
 from mosesplug.tuning.setup import check_outputs, prepare_run
 from mosesplug.tuning.stopping import find_reason_to_stop
-from mosesplug.tuning.weights import Weights
-from mosesplug.tuning.workdir.iteration_files import result_path, weights_path
+from mosesplug.tuning.workdir.iteration_files import result_path
 from mosesplug.tuning.workdir.workspace import Workspace
 
 StrPath = str | PathLike[str]
 _DEFAULT_NBEST = 100
 _NEEDED = {"refs": "references", "config": "features and starting weights"}
 """Settings that a new run needs, in words."""
-
-
-@dataclass(frozen=True, repr=False)
-class Request:
-    """A request for n-best lists of all sentences or of a mini-batch.
-
-    Attributes:
-        iteration: from 1; of an online run, the epoch.
-        weights: to decode with.
-        nbest_size: most hypotheses that a sentence should have; fewer and more are accepted.
-        weights_path: a file with the weights, in the format ``weights_format``.
-        batch: with ``online=True``, the number of the mini-batch in its epoch, from 1; else None.
-        sentences: the ids of its sentences, int64, ascending; None for all sentences.
-        sentences_path: a file with these ids, one on each line; else None.
-
-    Example:
-        >>> import mosesplug
-        >>> with mosesplug.Tuner.open(
-        ...     "asked", references="dev.en", initial={"LM0": 0.5, "WordPenalty0": 0.5}
-        ... ) as tuner:
-        ...     request = tuner.ask()
-        >>> request.iteration, request.nbest_size, request.weights["LM0"], request.vector
-        (1, 100, 0.5, array([0.5, 0.5]))
-    """
-
-    iteration: int
-    weights: WeightTable
-    nbest_size: int
-    weights_path: Path
-    batch: int | None = None
-    sentences: NDArray[np.int64] | None = None
-    sentences_path: Path | None = None
-
-    @property
-    def vector(self) -> NDArray[np.float64]:
-        """The weights in the features' order, sparse ones last; float64 ``[n_features]``."""
-        return self.weights.vector
-
-    def __repr__(self) -> str:
-        head = f"Request of {self.nbest_size}-best lists in iteration {self.iteration}"
-        if self.sentences is not None:
-            head += f" for mini-batch {self.batch}, {count_noun(len(self.sentences), 'sentence')}"
-        return f"{head}, weights in {self.weights_path}\n{self.weights!r}"
 
 
 class Tuner:
@@ -250,7 +198,7 @@ class Tuner:
                     raise
                 self.close()
                 return None
-            self._asked = request, self._publish(request)
+            self._asked = request, make_request(context, request)
             self._clock = Clock()
         return self._asked[1]
 
@@ -289,7 +237,7 @@ class Tuner:
         asked, own = self._asked
         if (request.iteration, request.batch) != (own.iteration, own.batch):
             raise UsageError(
-                f"the request is for {_name_request(request)}, but {_name_request(own)}"
+                f"the request is for {name_request(request)}, but {name_request(own)}"
                 " is open: a request takes lists only once. Ask again."
             )
         if dict(request.weights) != dict(own.weights):
@@ -327,7 +275,7 @@ class Tuner:
         if self._batches is None:
             return self.ask() if self._was_asked else None
         waiting = self._ask_for_batch(self._batches)
-        if waiting is None or self._sentences_path(waiting) not in self._asked_batches:
+        if waiting is None or sentences_path(self._context, waiting) not in self._asked_batches:
             return None
         return self.ask()
 
@@ -417,58 +365,8 @@ class Tuner:
             open_lists = self._context.store.open_iteration()
             progress = {} if open_lists is None else open_lists.progress
             if open_lists is None or progress["batches"] >= asked.batch:
-                for path in (own.weights_path, self._sentences_path(asked)):
+                for path in (own.weights_path, sentences_path(self._context, asked)):
                     path.unlink(missing_ok=True)
-
-    def _sentences_path(self, request: BatchRequest) -> Path:
-        return self._context.workspace.run(request.iteration, f"batch{request.batch}.ids")
-
-    def _publish(self, request: DecodingRequest | BatchRequest) -> Request:
-        context = self._context
-        configuration = context.configuration
-        if isinstance(request, BatchRequest):
-            return self._publish_batch(request)
-        weights = decoded_weights(context, request.iteration, request.weights)
-        return Request(
-            request.iteration,
-            _make_table(context.space, weights),
-            configuration.decoding.nbest,
-            weights_path(configuration, context.workspace, request.iteration),
-        )
-
-    def _publish_batch(self, request: BatchRequest) -> Request:
-        """Write the weights and the sentence ids of a mini-batch."""
-        context, configuration = self._context, self._context.configuration
-        kind = configuration.decoding.decoder.weights_format
-        ending = f"batch{request.batch}.{WEIGHT_FILES[kind]}"
-        weights = context.workspace.run(request.iteration, ending)
-        write_weights(weights, request.weights, kind, context.config)
-        sentences = self._sentences_path(request)
-        write_atomic(sentences, "".join(f"{number}\n" for number in request.sentences).encode())
-        return Request(
-            request.iteration,
-            _make_table(context.space, _read_weights(request.weights)),
-            configuration.decoding.nbest,
-            weights,
-            request.batch,
-            request.sentences,
-            sentences,
-        )
-
-
-def _name_request(request: Request) -> str:
-    batch = "" if request.batch is None else f", mini-batch {request.batch}"
-    return f"iteration {request.iteration}{batch}"
-
-
-def _read_weights(weights: ModelWeights) -> Weights:
-    values = [value for group in weights.groups for value in group.values if value is not None]
-    return Weights(tuple(values), dict(weights.sparse))
-
-
-def _make_table(space: FeatureSpace, weights: Weights) -> WeightTable:
-    whole = FeatureSpace(space.groups, tuple(weights.sparse))
-    return WeightTable(whole, weights.vector(whole))
 
 
 def _add_earlier(

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from mosesplug.api.tuner import Request, Tuner
+from mosesplug.api.requests import Request
+from mosesplug.api.tuner import Tuner
 from mosesplug.cli.run.options import AskCommand, TellCommand
 from mosesplug.cli.run.progress import Reporter
 from mosesplug.cli.shared.output import print_json
