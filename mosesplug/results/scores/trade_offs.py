@@ -31,8 +31,8 @@ _LARGEST = 30
 
 
 @dataclass(frozen=True)
-class WeightPoint:
-    """The scores of some weights.
+class ScoredWeights:
+    """Weights near the learned ones, by their scores.
 
     Attributes:
         kind: the starting weights; the learned ones; weights between them; or the learned ones with
@@ -59,7 +59,7 @@ class TradeOffs:
     metrics: tuple[str, ...]
     is_error_rate: tuple[bool, ...]
     sentences: str
-    points: tuple[WeightPoint, ...]
+    points: tuple[ScoredWeights, ...]
 
     def find_front(self, metric: int) -> list[int]:
         """Return the points that are Pareto-optimal by the objective and another metric."""
@@ -88,9 +88,9 @@ def measure_trade_offs(result: OptimizeResult) -> TradeOffs | None:
         rates,
         f"{len(sentences)} {which}",
         (
-            WeightPoint("start", "starting weights", first),
+            ScoredWeights("start", "starting weights", first),
             *(
-                WeightPoint(kind, label, _score(divided, weights, rates))
+                ScoredWeights(kind, label, _score(divided, weights, rates))
                 for kind, label, weights in _list_weights(
                     start, solution.weights, data.space.labels
                 )

@@ -1,1 +1,1 @@
-"""What a browser computes of a report: lists, weights and scores."""
+"""The page in which a browser rescores the lists of runs, and the data that it needs."""

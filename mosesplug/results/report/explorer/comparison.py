@@ -1,4 +1,4 @@
-"""Whether the results of runs in one page differ by more than chance."""
+"""Test whether the results of runs on one page differ significantly."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from mosesplug.results.scores.comparison import compare_statistics
 def compare_runs(runs: Sequence[ExplorerRun]) -> list[dict[str, Any]]:
     """Compare each run with the first, as ``mosesplug compare`` compares translations.
 
-    The translations are those that the result of each run chooses in its merged lists.
+    The translations are the 1-best hypotheses of each run's merged lists with its result.
 
     Returns:
-        One document for each run but the first: ``reason`` says why it cannot be compared, or
-        ``difference``, ``low``, ``high`` (95 % interval of the paired bootstrap), ``pBootstrap``
-        and ``pRandomization`` are those of scores as people read them.
+        One mapping for each run but the first. If it cannot be compared, ``reason`` says why.
+        Otherwise it has the ``difference`` of the scores, ``low`` and ``high`` (95 % interval of
+        the paired bootstrap), ``pBootstrap`` and ``pRandomization``; error rates are rates.
     """
     return [_compare(runs[0], run) for run in runs[1:]]
 

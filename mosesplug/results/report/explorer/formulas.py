@@ -27,10 +27,10 @@ Formula = Mapping[str, Any]
 
 
 def find_formula(metric: Metric) -> Formula | None:
-    """Return how scripts compute the score of summed statistics; None if they cannot.
+    """Return the formula of a metric's score; None if the scripts do not have it.
 
     Returns:
-        ``kind``, the name of a function in ``metrics.js``; ``width``, the number of statistics;
+        ``kind``, a case of ``scoreTotals`` in ``metrics.js``; ``width``, the number of statistics;
         and the settings that change the score.
     """
     if isinstance(metric, InterpolatedMetric):

@@ -17,10 +17,10 @@ from mosesplug.results.views.run import StoredRun
 from mosesplug.tuning_set import TuningSet
 
 _SAMPLE = 20_000
-"""Hypotheses that are compressed to estimate the size of all."""
+"""About as many hypotheses are compressed to estimate the size of all."""
 
 _MARGIN = 0.96
-"""Share of the size that an estimate may take."""
+"""Share of the allowed size that is aimed at, because sizes are estimates."""
 
 _MEGABYTE = 1_000_000
 
@@ -61,7 +61,8 @@ class PackedLists:
     Attributes:
         rows: int64, ascending: their rows in the merged lists.
         arrays: as ``scripts/data.js`` reads them.
-        sparse_columns: int64, the sparse features that have a weight somewhere.
+        sparse_columns: int64, the sparse features with a weight other than 0 in some iteration or
+            in the result.
     """
 
     rows: NDArray[np.int64]
@@ -80,16 +81,16 @@ def pack_lists(
     vectors: Sequence[NDArray[np.float64]],
     most: float | None,
 ) -> PackedLists:
-    """Return as many hypotheses as fit; see ``selection`` for their order.
+    """Pack as many hypotheses as fit; ``selection`` has the order in which they are taken.
 
     Args:
         run: the run.
         lists: its lists.
         vectors: float64 ``[n_features]`` each, the weights that the run visited, the result last.
-        most: number of bytes that they may take; None: any.
+        most: largest number of bytes of the packed lists; None: unlimited.
 
     Raises:
-        UsageError: there is no room for the hypotheses that scores need.
+        UsageError: the hypotheses that scores need take more bytes.
     """
     merged = lists.merged
     weighted = np.any([vector[merged.space.n_dense :] for vector in vectors], axis=0)
@@ -167,14 +168,14 @@ def _join_texts(
 
 
 def join_lines(texts: Sequence[bytes]) -> bytes:
-    """Return texts, one a line; those of data have no line feeds, but plug-ins may."""
+    """Join texts, one per line; line feeds inside a text, as plug-ins may have, become spaces."""
     return b"\n".join(text.strip().replace(b"\n", b" ") for text in texts)
 
 
 def _take_sparse(
     merged: TuningSet, rows: NDArray[np.int64], columns: NDArray[np.int64]
 ) -> dict[str, NDArray[Any]]:
-    """Return the values of some sparse features; others never change a score."""
+    """Return the values of the sparse features of ``columns``; others have weight 0 everywhere."""
     assert merged.sparse is not None
     sparse = merged.sparse.take(rows)
     places = np.full(merged.space.n_sparse, -1, dtype=np.int64)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _LEVEL = 5
-"""Of zlib: higher levels take twice the time for some percent."""
+"""Compression level of zlib; higher ones take twice the time to save a few percent."""
 
 _TYPES = {"u1": "Uint8", "u2": "Uint16", "i4": "Int32", "u4": "Uint32", "f4": "Float32"}
 _TYPES["f8"] = "Float64"
@@ -39,12 +39,12 @@ class PackedArray:
 
     @property
     def document(self) -> dict[str, Any]:
-        """What the page's JSON says of it."""
+        """The array as an object of the page's JSON."""
         return {"type": self.type, "length": self.length, "data": self.text}
 
 
 def pack_arrays(arrays: Mapping[str, NDArray[Any]], threads: int) -> dict[str, PackedArray]:
-    """Return arrays as text; each is flattened in C order.
+    """Pack arrays as text; each is flattened in C order.
 
     Args:
         arrays: uint8, uint16, uint32, int32, float32 or float64.
@@ -56,7 +56,7 @@ def pack_arrays(arrays: Mapping[str, NDArray[Any]], threads: int) -> dict[str, P
 
 
 def pack_array(array: NDArray[Any]) -> PackedArray:
-    """Return an array as text; see ``pack_arrays``."""
+    """Pack one array as text; see ``pack_arrays``."""
     size = array.dtype.itemsize
     little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
     planes = little.reshape(-1).view(np.uint8).reshape(-1, size).T

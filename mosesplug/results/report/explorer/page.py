@@ -30,7 +30,7 @@ _EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const)) (\w+)", re.
 
 
 def make_script(runs: Sequence[ExplorerRun]) -> Script:
-    """Return the part of a page that scripts show."""
+    """Return the scripts of a page with the data of its runs."""
     document = {"runs": [run.document for run in runs], "comparisons": compare_runs(runs)}
     code = read_scripts()
     digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode("ascii")

@@ -1,4 +1,4 @@
-"""What the page knows of a run: its weights, curves and lists."""
+"""Gather what the page shows of a run: its weights, curves and lists."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from mosesplug.results.views.run import StoredRun
 from mosesplug.results.views.texts import ParallelText
 from mosesplug.tuning_set import TuningSet
 
-_SAMPLES = 1000
-_SEED = 1
+_SAMPLES, _SEED = 1000, 1
+"""Of the bootstrap for gains."""
 
 
 @dataclass(frozen=True)
-class WeightPoint:
+class VisitedWeights:
     """Weights that a run visited.
 
     Attributes:
         label: ``iteration 3``, or ``result``.
         vector: float64 ``[n_features]``, divided by the L1 norm of the dense ones.
         score: the corpus score of the merged lists at these weights, as people read it.
-        held_score: the same of the hypotheses that the page holds.
+        held_score: the corpus score if only the hypotheses that the page holds are allowed.
     """
 
     label: str
@@ -52,9 +52,9 @@ class ExplorerRun:
         metric: the metric that it optimizes.
         n_sentences: number of its sentences.
         document: what the scripts read (see ``scripts/data.js``).
-        choices: the statistics of what its result chooses in the merged lists,
-            ``[n_sentences, n_stats]``; None without lists.
-        fingerprint: of its references, as far as it is known.
+        choices: ``[n_sentences, n_stats]``, the statistics of the 1-best hypotheses with the
+            weights of its result, in the merged lists; None without lists.
+        fingerprint: of its references; None if the store has none.
     """
 
     name: str
@@ -72,13 +72,13 @@ def gather_explorer(
 
     Args:
         run: the run.
-        text: its source and references, as far as they are known.
+        text: its source and references; empty where they are unknown.
         data: its report.
         name: its name on the page.
-        most: number of bytes that its lists may take; None: any.
+        most: largest number of bytes of its lists in the page; None: unlimited.
 
     Raises:
-        UsageError: the hypotheses that scores need take more.
+        UsageError: the hypotheses that scores need take more bytes.
         StoreError: the store cannot be read.
     """
     document = _describe_run(run, data, name)
@@ -169,11 +169,11 @@ def _score_points(
     packed: PackedLists,
     labels: Sequence[str],
     vectors: Sequence[NDArray[np.float64]],
-) -> Iterator[WeightPoint]:
+) -> Iterator[VisitedWeights]:
     held = _take_rows(merged, packed.rows)
     for label, vector in zip(labels, vectors, strict=True):
         scores = [_score(run, lists, vector) for lists in (merged, held)]
-        yield WeightPoint(label, vector, *scores)
+        yield VisitedWeights(label, vector, *scores)
 
 
 def _score(run: StoredRun, lists: TuningSet, vector: NDArray[np.float64]) -> float:
@@ -195,14 +195,14 @@ def _take_rows(merged: TuningSet, rows: NDArray[np.int64]) -> TuningSet:
 
 
 def _choose(merged: TuningSet, vector: NDArray[np.float64], n_sentences: int) -> NDArray[Any]:
-    """Return the statistics of what weights choose; those of an empty list are 0."""
+    """Return the statistics of the 1-best of each sentence; those of an empty list are 0."""
     choices = np.zeros((n_sentences, merged.stats.shape[1]), dtype=merged.stats.dtype)
     choices[np.diff(merged.offsets) > 0] = merged.stats[merged.first_best(vector)]
     return choices
 
 
 def _describe_lists(
-    run: StoredRun, lists: RunLists, packed: PackedLists, points: Sequence[WeightPoint]
+    run: StoredRun, lists: RunLists, packed: PackedLists, points: Sequence[VisitedWeights]
 ) -> dict[str, Any]:
     n_dense, columns = run.space.n_dense, packed.sparse_columns
     return {

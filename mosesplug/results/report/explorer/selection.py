@@ -1,8 +1,8 @@
-"""Which hypotheses a page holds if it has no room for all.
+"""Choose the hypotheses that a page holds if it has no room for all.
 
-First come those that win at weights that the run visited, and the oracles; then those that win
-somewhere along an axis through these weights, or on a line between two of them; then the others by
-their best rank in a list.
+First come the 1-best hypotheses at the weights that the run visited, and the oracles. Then come
+those that are a 1-best somewhere along an axis through these weights, or on a line between two of
+them. The others follow by their best rank in a list.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from mosesplug.optimizers.line_search.lists import Lines, LineSpace, line_space
 from mosesplug.tuning_set import TuningSet
 
 _AXIS_POINTS = 8
-"""Most weight vectors whose axes are searched, spread over the run, with its last ones."""
+"""Largest number of weight vectors whose axes are searched: evenly spread over the run, from the
+first to the result."""
 
 
 def find_needed(
@@ -47,7 +48,7 @@ def rank_hypotheses(
     needed: NDArray[np.bool_],
     ranks: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Return all rows, int64 ``[n_hyps]``, those first that a page needs most.
+    """Return all rows in the order in which a page takes them, int64 ``[n_hyps]``.
 
     Args:
         merged: the merged lists.
