@@ -1,1 +1,1 @@
-"""The page in which a browser rescores the lists of runs, and the data that it needs."""
+"""The page that rescores the lists of runs in a browser."""

@@ -81,7 +81,7 @@ def pack_lists(
     vectors: Sequence[NDArray[np.float64]],
     most: float | None,
 ) -> PackedLists:
-    """Pack as many hypotheses as fit; ``selection`` has the order in which they are taken.
+    """Pack as many hypotheses as fit; see ``rank_hypotheses`` for their order.
 
     Args:
         run: the run.
@@ -168,14 +168,14 @@ def _join_texts(
 
 
 def join_lines(texts: Sequence[bytes]) -> bytes:
-    """Join texts, one per line; line feeds inside a text, as plug-ins may have, become spaces."""
+    """Join texts, one per line; line feeds of plug-ins become spaces."""
     return b"\n".join(text.strip().replace(b"\n", b" ") for text in texts)
 
 
 def _take_sparse(
     merged: TuningSet, rows: NDArray[np.int64], columns: NDArray[np.int64]
 ) -> dict[str, NDArray[Any]]:
-    """Return the values of the sparse features of ``columns``; others have weight 0 everywhere."""
+    """Return the values of the sparse features of ``columns``."""
     assert merged.sparse is not None
     sparse = merged.sparse.take(rows)
     places = np.full(merged.space.n_sparse, -1, dtype=np.int64)

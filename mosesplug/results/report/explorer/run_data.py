@@ -195,7 +195,7 @@ def _take_rows(merged: TuningSet, rows: NDArray[np.int64]) -> TuningSet:
 
 
 def _choose(merged: TuningSet, vector: NDArray[np.float64], n_sentences: int) -> NDArray[Any]:
-    """Return the statistics of the 1-best of each sentence; those of an empty list are 0."""
+    """Return the statistics of each 1-best; those of an empty list are 0."""
     choices = np.zeros((n_sentences, merged.stats.shape[1]), dtype=merged.stats.dtype)
     choices[np.diff(merged.offsets) > 0] = merged.stats[merged.first_best(vector)]
     return choices
