@@ -150,7 +150,9 @@ def explain_unrecorded(changes: ListChanges, to: Format, output: Path | None = N
         return []
     if to == "dense":
         options = " ".join(spell_list_changes(changes))
-        problem = f"dense records in comments, which other programs may not read: {options}"
+        problem = (
+            f"a dense file has these in comments, which other programs may not read: {options}"
+        )
         return [Message(problem)]
     if to in RECORDING:
         return []
