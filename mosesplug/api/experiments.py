@@ -9,13 +9,12 @@ from formats.text import StrPath
 from mosesplug.api.keywords import RUN
 from mosesplug.api.progress import Progress, open_progress
 from mosesplug.api.tune import follow
-from mosesplug.errors import DataError
 from mosesplug.events import Event
 from mosesplug.experiments.estimate import RunForecast, forecast_runs
 from mosesplug.experiments.file import read_experiment
 from mosesplug.experiments.outputs import write_table
 from mosesplug.experiments.planning import ExperimentPlan, plan_experiment
-from mosesplug.experiments.scheduling import choose_runs, finish_experiment
+from mosesplug.experiments.scheduling import choose_runs, finish_experiment, reject_failures
 from mosesplug.experiments.table import ExperimentTable, make_table
 
 
@@ -78,12 +77,7 @@ def run_experiment(
         )
         table = make_table(plan, report)
         write_table(table, plan)
-        if failures:
-            labels = "; ".join(f"{failure.label}: {failure.message}" for failure in failures)
-            raise DataError(
-                f"failed runs of {file}: {labels}. They did not stop the other runs; the same call"
-                " repeats those that failed"
-            )
+        reject_failures(failures, plan)
         return table
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from formats.errors import FormatError
 from mosesplug.cores import usable_cores
-from mosesplug.errors import MosesplugError, UsageError
+from mosesplug.errors import DataError, MosesplugError, UsageError
 from mosesplug.events import EpochLearned, Event, IterationFinished, Note, Watcher, ignore_event
 from mosesplug.experiments.file import suggest_or_list
 from mosesplug.experiments.planning import ExperimentPlan, PlannedRun
@@ -82,6 +82,20 @@ def finish_experiment(
         for task in as_completed(tasks):
             end(tasks[task], task.result())
     return failures
+
+
+def reject_failures(failures: Sequence[FailedRun], plan: ExperimentPlan) -> None:
+    """Raise an error that names all failed runs, if there are any.
+
+    Raises:
+        DataError: a run failed.
+    """
+    if failures:
+        labels = "; ".join(f"{failure.label}: {failure.message}" for failure in failures)
+        raise DataError(
+            f"failed runs of {plan.experiment.path}: {labels}. They did not stop the other runs."
+            " Run the experiment again to repeat those that failed"
+        )
 
 
 def _try_run(run: PlannedRun, watch: Watcher = ignore_event) -> Exception | None:

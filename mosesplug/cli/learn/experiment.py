@@ -7,13 +7,17 @@ import sys
 from mosesplug.cli.learn.options import ExperimentCommand
 from mosesplug.cli.shared.output import progress_bar
 from mosesplug.cli.shared.tables import print_record
-from mosesplug.errors import DataError, count_noun
 from mosesplug.events import Event, Note
 from mosesplug.experiments.estimate import ExperimentForecast, forecast_runs
 from mosesplug.experiments.file import read_experiment
 from mosesplug.experiments.outputs import write_table
 from mosesplug.experiments.planning import plan_experiment
-from mosesplug.experiments.scheduling import FailedRun, choose_runs, finish_experiment
+from mosesplug.experiments.scheduling import (
+    FailedRun,
+    choose_runs,
+    finish_experiment,
+    reject_failures,
+)
 from mosesplug.experiments.table import make_table
 from mosesplug.settings.checks import parse_assignments
 from mosesplug.settings.sharding import check_address
@@ -49,12 +53,7 @@ def experiment(options: ExperimentCommand) -> None:
     print_record(table)
     if not options.json:
         print(f"page: {page}")
-    if failures:
-        raise DataError(
-            f"{count_noun(len(failures), 'run')} of {len(plan.runs)} failed:"
-            f" {failures[0].label}: {failures[0].message}. They did not stop the other runs;"
-            " the same command repeats those that failed"
-        )
+    reject_failures(failures, plan)
 
 
 class _Warnings:
