@@ -71,12 +71,12 @@ def open_score_directory() -> Path | None:
     cache = find_cache()
     if cache is None:
         return None
-    files = sorted(_list_scores(cache), key=lambda path: path.stat().st_mtime)
-    size = sum(path.stat().st_size for path in files)
-    for path in files:
+    files = [(path.stat(), path) for path in _list_scores(cache)]
+    size = sum(status.st_size for status, _ in files)
+    for status, path in sorted(files, key=lambda entry: (entry[0].st_mtime, entry[1])):
         if size <= _SCORE_LIMIT:
             break
-        size -= path.stat().st_size
+        size -= status.st_size
         path.unlink(missing_ok=True)
     return cache / "scores"
 

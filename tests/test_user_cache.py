@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from mosesplug import user_cache
 from mosesplug.cli.main import main
-from mosesplug.user_cache import find_cache
+from mosesplug.store.score_cache import ScoreCache, make_text_key
+from mosesplug.user_cache import find_cache, open_score_directory
 
 
 @pytest.mark.parametrize(
@@ -84,3 +88,22 @@ def test_graphs_are_kept_in_the_cache_only(
     assert " 1 " in capsys.readouterr().out  # two graphs of one content
     assert run("cache", "--clear") == 0
     assert not [path for path in Path("cache").rglob("*") if path.is_file()]
+
+
+def test_scores_that_were_used_least_recently_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOSESPLUG_CACHE_DIR", str(tmp_path))
+    key = make_text_key([b"the house"])
+    caches = [ScoreCache(tmp_path / "scores", "COMET", version, 1) for version in "123"]
+    for time, cache in enumerate(caches):
+        cache.add([key], np.ones((1, 1)))
+        os.utime(cache.path, (time, time))
+    sizes = [cache.path.stat().st_size for cache in caches]
+    monkeypatch.setattr(user_cache, "_SCORE_LIMIT", sum(sizes))
+    assert open_score_directory() == tmp_path / "scores"
+    assert all(cache.path.exists() for cache in caches)
+    assert caches[0].find([key])[0].all()
+    monkeypatch.setattr(user_cache, "_SCORE_LIMIT", sum(sizes) - 1)
+    open_score_directory()
+    assert [cache.path.exists() for cache in caches] == [True, False, True]

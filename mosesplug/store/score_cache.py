@@ -9,6 +9,7 @@ is cut off by the next.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import json
@@ -114,6 +115,8 @@ class ScoreCache:
         """Read what was appended since the last time, by this process or another."""
         try:
             with self.path.open("rb") as file:
+                with contextlib.suppress(OSError):
+                    os.utime(file.fileno())  # the least recently used are removed first
                 self._read_from(file.fileno())
         except FileNotFoundError:
             return
