@@ -14,12 +14,13 @@ from mosesplug.cli.inspect.score_options import CompareCommand
 from mosesplug.cli.shared.output import check_output, print_warnings, progress_bar
 from mosesplug.cli.shared.tables import print_record
 from mosesplug.errors import UsageError
-from mosesplug.learning.lists.outside import make_outside_metrics
+from mosesplug.learning.lists.outside import make_named_metrics
 from mosesplug.results.render.analysis_tables import SystemReport
 from mosesplug.results.scores.comparison import count_system_edits, parse_systems, to_percent
 from mosesplug.results.scores.outside import attach_scores
 from mosesplug.results.scores.scoring import DEFAULT_METRICS, prepare_metrics
 from mosesplug.results.scores.sentence_ids import arrange_systems
+from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.scores.files import parse_score_sources
 
 
@@ -39,9 +40,6 @@ def compare(options: CompareCommand) -> None:
         )
     if options.source is not None and not (options.analysis or options.html or commands):
         raise UsageError("--source requires --analysis or --html, or --score-command")
-    names = [source.name for source in sources]
-    if both := [name for name in options.score_commands.names if name in names]:
-        raise UsageError(f"both --scores and --score-command name {both[0]}")
     if (options.analysis or options.html) and options.refs is None and not sources:
         raise UsageError("--analysis and --html need --refs FILE, or --scores NAME=FILE,...")
     translations = [path for system in systems for path in system.translations]
@@ -50,9 +48,10 @@ def compare(options: CompareCommand) -> None:
     inputs += [path for path in (options.source, options.frequency_text) if path is not None]
     inputs += [] if options.refs is None else reference_files(options.refs)
     check_output(options.html, "--html", inputs)
-    outside = (
-        *make_outside_metrics(sources),
-        *options.score_commands.make_metrics(options.source),
+    outside = make_named_metrics(
+        ListSettings(
+            scores=tuple(sources), score_commands=options.score_commands, source=options.source
+        )
     )
     lines: Sequence[Sequence[bytes]]
     lines = [] if options.refs is None else read_references(options.refs)
