@@ -20,7 +20,7 @@ from mosesplug.api.initial_weights import InitialWeights
 from mosesplug.api.keywords import LEARNING, RUN
 from mosesplug.api.lists.arrays import FeatureArrays
 from mosesplug.api.lists.nbest import NBest, make_block
-from mosesplug.api.numbers import check_integer
+from mosesplug.api.numbers import check_integer, check_number
 from mosesplug.api.progress import Progress, open_progress
 from mosesplug.api.reranking import load_weights
 from mosesplug.api.run_comparisons import Explanation, WeightEffect
@@ -542,6 +542,8 @@ def report(
     runs = [run] if isinstance(run, Run | str | PathLike) else list(run)
     if not runs:
         raise UsageError("a report needs at least one run")
+    sentences, dpi = check_integer(sentences, "sentences", 0), check_integer(dpi, "dpi", 50)
+    max_size = check_number(max_size, "max_size", 0.001)
     if figure is not None:
         check_figure(figure)
         if len(runs) > 1:

@@ -72,6 +72,19 @@ def test_several_runs_on_one_page(work: Path) -> None:
         mosesplug.report([])
 
 
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"sentences": -1}, "sentences is -1: give an integer of at least 0"),
+        ({"dpi": 0}, "dpi is 0: give an integer of at least 50"),
+        ({"max_size": float("nan")}, "max_size is nan: give a number of at least 0.001"),
+    ],
+)
+def test_numbers_out_of_range_are_rejected(keywords: dict[str, float], message: str) -> None:
+    with pytest.raises(mosesplug.UsageError, match=message):
+        mosesplug.report("work", **keywords)
+
+
 def test_page_in_a_notebook(work: Path) -> None:
     page = mosesplug.open_run("work").explore(references="dev.en", output="explored.html")
     assert page.path == Path("explored.html")

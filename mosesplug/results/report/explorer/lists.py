@@ -111,7 +111,7 @@ def pack_lists(
             return packed
         if count <= fewest:
             raise UsageError(
-                f"the page needs {packed.size / _MEGABYTE:.1f} MB for the hypotheses that win at "
+                f"the page needs {packed.size / _MEGABYTE:.3g} MB for the hypotheses that win at "
                 f"the weights of {run.path}: raise {{--max-size}}"
             )
         count = int(count * _MARGIN * most / packed.size)
