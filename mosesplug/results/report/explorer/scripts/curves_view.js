@@ -32,7 +32,8 @@ export function makeCurvesView(session) {
           "Drag over a chart to zoom in. Gains are those of the decoder's translations over the first iteration, with 95 % intervals of the paired bootstrap."),
         element("div", { class: "charts" },
           makeChart({ title: `Scores: ${metrics(runs)}`, xLabel: "iteration", digits: 4, series: listScores(runs) }),
-          makeChart({ title: `Gains: ${metrics(runs)}`, xLabel: "iteration", digits: 4, series: collect(runs, "", gainOf) }),
+          runs.some((run) => run.iterations.some((one) => one.gain !== null)) &&
+            makeChart({ title: `Gains: ${metrics(runs)}`, xLabel: "iteration", digits: 4, series: collect(runs, "", gainOf) }),
           makeChart({ title: "Weights over their L1 norm", xLabel: "iteration", digits: 4, series: listWeights(runs) }),
           makeChart({ title: "Hypotheses", xLabel: "iteration", digits: 0, fromZero: true,
             series: [...collect(runs, "in the lists", (i) => i.hypotheses), ...collect(runs, "new", (i) => i.new)] }),

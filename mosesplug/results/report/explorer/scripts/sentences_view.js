@@ -289,23 +289,24 @@ function renderSentence(run, sentence, actions) {
       "aria-pressed": row === other, "aria-label": `Compare hypothesis ${ranks.get(row)} with the 1-best`,
       "data-row": row,
     }),
+    element("bdi", {}, place === 0 && row === best ? textOf(row) : markWords(textOf(row), target)),
+    (roles.get(row) ?? []).join(", "),
     formatFixed(present.scores[row], 4),
     ...(sentenceScores === null ? [] : [formatScore(sentenceScores[row])]),
-    (roles.get(row) ?? []).join(", "),
     listRanks(run, row),
-    element("bdi", {}, place === 0 && row === best ? textOf(row) : markWords(textOf(row), target)),
   ]);
   const { node: against, select } = choice("Differences to the", targets, actions.compare);
   select.selectedIndex = place;
-  const header = ["rank", "model score", ...(sentenceScores === null ? [] : [run.run.sentenceMetric]),
-    "role", "ranks in iterations", "hypothesis"];
+  // The words first: a phone shows them without scrolling to the side.
+  const header = ["rank", "hypothesis", "role", "model score",
+    ...(sentenceScores === null ? [] : [run.run.sentenceMetric]), "ranks in iterations"];
   const hidden = rows.length - shown.length;
   return [
     head,
     renderParts(parts),
     renderShares(run, best, other, ranks),
     element("div", { class: "tools" }, against),
-    table([header, ...body], { left: 0, last: true }),
+    table([header, ...body], { left: 3, last: true }),
     hidden > 0 && element("p", { class: "note" }, `${formatCount(hidden)} more hypotheses with lower model scores.`),
   ];
 }
