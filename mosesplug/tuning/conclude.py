@@ -164,11 +164,11 @@ def _score_monitors(
     """
     if (held_out := context.held_out) is None:
         return {}
-    evaluations = read_evaluations(records)
-    known = [evaluation for evaluation in evaluations if evaluation.weights == weights]
+    known = [one for one in read_evaluations(records) if one.weights == weights]
     # Online, the mean of the weights may have been translated instead.
     if context.configuration.online is None and weights == read_result(records[-1]).weights:
-        known.append(evaluations[-1])
+        # Its last evaluation is that of its result. It has none if the monitors are new.
+        known += read_evaluations(records[-1:])[-1:]
     scores = {name: score for one in known for name, score in one.monitors.items()}
     return held_out.score_monitors(weights, scores)
 

@@ -127,6 +127,22 @@ def test_monitors_are_scored_and_select_nothing(toy: Toy, log: Log) -> None:
         tune(toy.configuration(**(more | added)))
 
 
+def test_new_monitors_of_a_finished_run_score_its_result(toy: Toy) -> None:
+    """The last iteration has no score of theirs; an earlier one may have, by other weights."""
+    more: dict[str, Any] = {"select": "last", "minimum_change": 0.0, "existing": "continue"}
+    monitors = (monitor(toy, "one", 0, 4), monitor(toy, "two", 5, 9))
+    for count, names in ((1, ("one",)), (2, ())):
+        chosen = tuple(one for one in monitors if one.name in names)
+        tune(toy.configuration(maximum_iterations=count, monitors=chosen, **more))
+    result = tune(toy.configuration(maximum_iterations=2, monitors=monitors, **more))
+    assert len(result.iterations) == 2
+    config = toy.directory / "work" / "moses.ini"
+    for name, score in result.monitors.items():
+        files = [toy.directory / f"{name}-{file}" for file in ("input", "reference")]
+        assert score == pytest.approx(bleu(toy, config, *files))
+    assert list(result.monitors) == ["one", "two"]
+
+
 def test_monitors_that_cannot_be_used(toy: Toy) -> None:
     one = monitor(toy, "one", 0, 4)
     assert parse_monitors([str(one)]) == parse_monitors([one]) == (one,)
