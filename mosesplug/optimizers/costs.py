@@ -83,9 +83,8 @@ class Costs:
         """Return a learner's initial memory by kind; empty for most kinds.
 
         Rows are statistics, and the size of their text, both times the weight of the sentence. A
-        background starts as one sentence, of one
-        word, with one of each statistic, as in Moses' ``kbmira``: with an empty one, BLEU could not
-        separate good hypotheses from bad ones.
+        background starts as one sentence, of one word, with one of each statistic, as in Moses'
+        ``kbmira``: with an empty one, BLEU could not separate good hypotheses from bad ones.
         """
         if self.kind == "background":
             return {self.kind: np.ones(metric.n_statistics + 1)}

@@ -75,7 +75,8 @@ class LineSpace:
     @cached_property
     def spread(self) -> NDArray[np.float64]:
         """Mean over sentences of each feature's greatest value minus its least."""
-        return mean_spread(self.sentence_spreads(), self.sentence_weights)
+        spreads = self.sentence_spreads()
+        return np.asarray(np.average(spreads, axis=0, weights=self.sentence_weights))
 
     def sentence_spreads(self) -> NDArray[np.float64]:
         """Return the same of each sentence, float64 ``[n_sentences, n_axes]``."""
@@ -96,7 +97,7 @@ class LineSpace:
             np.maximum.reduceat(self.base, starts),
             np.minimum.reduceat(self.base, starts),
         )
-        return float(mean_spread(highest - least, self.sentence_weights))
+        return float(np.average(highest - least, weights=self.sentence_weights))
 
     def at(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return model scores at ``weights``, ``[n_active]``; sums start with the base."""
@@ -272,15 +273,6 @@ def line_space(
         sentence_weights = filled_weights(tuning_set)
     axes = Lines(slopes, columns.shape[1])
     return LineSpace(offsets, axes, base, stats, metric, sentence_weights)
-
-
-def mean_spread(
-    spreads: NDArray[np.float64], sentence_weights: SentenceValues | None
-) -> NDArray[np.float64]:
-    """Return the weighted mean over sentences of spreads, ``[n_sentences, ...]``."""
-    if sentence_weights is None:
-        return np.asarray(spreads.mean(axis=0))
-    return np.asarray(np.average(spreads, axis=0, weights=sentence_weights))
 
 
 def drop_empty_lists(tuning_set: TuningSet) -> tuple[NDArray[np.int64], NDArray[Any]]:

@@ -25,7 +25,6 @@ from mosesplug.optimizers.line_search.lists import (
     LineSpace,
     add_statistics,
     line_space,
-    mean_spread,
     score_line,
 )
 from mosesplug.optimizers.lists.shards import ListShard, ListShards, PreparedShards
@@ -43,7 +42,8 @@ def sharded_space(
     prepared = shards.prepare(_make_shard, {"metric": metric, "active": active, "weights": weights})
     spreads, sentence_weights = zip(*prepared.map(_find_spreads), strict=True)
     of_all = None if sentence_weights[0] is None else np.concatenate(sentence_weights)
-    return ShardedSpace(prepared, metric, mean_spread(np.concatenate(spreads), of_all))
+    spread = np.average(np.concatenate(spreads), axis=0, weights=of_all)
+    return ShardedSpace(prepared, metric, spread)
 
 
 @dataclass(frozen=True)

@@ -62,8 +62,6 @@ class ScaledLists:
 
     def mean(self, losses: SentenceValues) -> float:
         """Return the weighted mean of losses of sentences."""
-        if self.sentence_weights is None:
-            return float(losses.mean())
         return float(np.average(losses, weights=self.sentence_weights))
 
     @property

@@ -150,17 +150,16 @@ def variance_in_lists(tuning_set: TuningSet, values: Scores) -> float:
 
     Sentences count by their weights, and empty ones do not count.
     """
-    offsets = tuning_set.offsets
-    widths = np.diff(offsets)[np.diff(offsets) > 0]
-    starts = offsets[:-1][np.diff(offsets) > 0]
+    offsets, sentence_weights = tuning_set.offsets, tuning_set.sentence_weights
+    filled = np.diff(offsets) > 0
+    widths, starts = np.diff(offsets)[filled], offsets[:-1][filled]
     if not len(starts):
         return 0.0
     means = np.add.reduceat(values, starts) / widths
     squares = (values - np.repeat(means, widths)) ** 2
     variances = np.add.reduceat(squares, starts) / widths
-    if tuning_set.sentence_weights is None:
-        return float(variances.mean())
-    return float(np.average(variances, weights=tuning_set.sentence_weights[np.diff(offsets) > 0]))
+    counts = None if sentence_weights is None else sentence_weights[filled]
+    return float(np.average(variances, weights=counts))
 
 
 def feature_variances(tuning_set: TuningSet) -> Floats:

@@ -113,11 +113,6 @@ def mert(
     """
     initial = normalize(problem, initial)
     if options.method == "exact":
-        if options.l2 or options.interval != "best":
-            raise OptimizerError(
-                "method=exact maximizes the score itself: leave out l2 and interval, or use"
-                " method=powell"
-            )
         return search_exactly(problem, initial, progress)
     candidates = problem.candidates
     takes_lists = not _has_lists(problem) and "batches" in candidates.answers

@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from mosesplug.errors import UsageError
 from mosesplug.options import Opt
 
 
 @dataclass(frozen=True)
 class MertOptions:
-    """Settings of MERT; those of ``mert-moses.pl`` have its defaults."""
+    """Settings of MERT; those of ``mert-moses.pl`` have its defaults.
+
+    Raises:
+        UsageError: ``method=exact`` has ``l2`` or ``interval``.
+    """
 
     restarts: Annotated[
         int,
@@ -112,3 +117,10 @@ class MertOptions:
             minimum=0,
         ),
     ] = 8
+
+    def __post_init__(self) -> None:
+        if self.method == "exact" and (self.l2 or self.interval != "best"):
+            raise UsageError(
+                "method=exact maximizes the score itself: leave out l2 and interval, or use"
+                " method=powell"
+            )

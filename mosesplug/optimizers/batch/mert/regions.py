@@ -1,12 +1,12 @@
 """All choices of 1-best hypotheses that some weights make, for few features.
 
 Weights that choose the same hypothesis of each sentence are a cone, bounded by hyperplanes on which
-two hypotheses of a sentence tie (Galley & Quirk 2011). The search adds a sentence after the other,
-and keeps the hypotheses that win somewhere inside the cone of the choices before. A cone is open if
-the unit normals of its bounds leave the origin outside of their convex hull. The point of the hull
-nearest to the origin then lies on the axis of the widest circular cone inside, and its distance
-from the origin is the sine of that cone's angle. Wolfe's algorithm finds it (1976, "Finding the
-nearest point in a polytope").
+two hypotheses of a sentence tie (Galley & Quirk 2011). The search adds one sentence after the
+other, and keeps the hypotheses that win somewhere inside the cone of the earlier choices. A cone
+has an interior if the convex hull of the unit normals of its bounds does not contain the origin.
+The point of the hull nearest to the origin then lies on the axis of the widest circular cone
+inside, and its distance from the origin is the sine of that cone's angle. Wolfe's algorithm finds
+it (1976, "Finding the nearest point in a polytope").
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from mosesplug.arrays import Floats, Ints
 from mosesplug.kernels import kernel
 
 NARROW = 1e-6
-"""Angle, in radians, between the axis and the nearest bound of a cone that is not searched. Sums in
-float64 are exact to 1e-12 and better, so that wider cones are told from empty ones."""
+"""Cones with at most this angle, in radians, between axis and nearest bound are left out. Sums in
+float64 are exact to 1e-12 or better, so wider cones cannot be mistaken for empty ones."""
 
 _ROUNDING = 1e-15
 _MOST_STEPS = 1000

@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mosesplug.errors import OptimizerError
+from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.optimizers.batch.mert import exact
 from mosesplug.optimizers.batch.mert.options import MertOptions
 from mosesplug.optimizers.batch.mert.regions import NARROW, nearest_point
 from mosesplug.optimizers.bounds import Bounds
 from mosesplug.optimizers.problem import Problem, Solution, corpus_score
 from mosesplug.optimizers.registry import algorithm
+from mosesplug.settings.algorithm_options import make_options
 from mosesplug.tuning_set import TuningSet
 from tests.optimizers.exact import best_score_of_all
 from tests.optimizers.problems import Accuracy, planted, tuning_set
@@ -153,10 +154,9 @@ def test_large_problems_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_settings_that_change_the_score_are_refused() -> None:
-    problem, _ = planted(0, n_sentences=2, n_hyps=3, n_features=2)
-    for settings in (replace(EXACT, l2=0.1), replace(EXACT, interval="average")):
-        with pytest.raises(OptimizerError, match="leave out l2 and interval"):
-            algorithm("mert").optimize(problem, np.ones(2), np.random.default_rng(0), settings)
+    for settings in ({"l2": "0.1"}, {"interval": "average"}):
+        with pytest.raises(UsageError, match="leave out l2 and interval"):
+            make_options(algorithm("mert"), {"method": "exact", **settings})
 
 
 def test_bounds_without_room() -> None:
