@@ -21,9 +21,9 @@ from mosesplug.errors import UsageError
 from mosesplug.kernels import read_only
 from mosesplug.templates.declaration import Templates
 from mosesplug.templates.derivation import AlignedDerivation, Phrase, PhrasePair, Words
-from mosesplug.templates.functions import BOS, EOS, Counts, NgramTemplate, PhraseTemplate
 from mosesplug.templates.kernels import ScannedPhrases, scan_phrases, scan_windows, sum_features
 from mosesplug.templates.reading import has_marks, read_derivation, split_words
+from mosesplug.templates.template import BOS, EOS, Counts, NgramTemplate, PhraseTemplate
 
 __all__ = ["TemplateFeatures"]
 

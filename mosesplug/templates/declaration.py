@@ -23,19 +23,16 @@ from mosesplug.errors import UsageError, suggest
 from mosesplug.options import Opt, list_options
 from mosesplug.templates.derivation import AlignedDerivation
 from mosesplug.templates.functions import (
-    Counts,
-    Need,
     PhraseLengthFeature,
     PhrasePairFeature,
-    PhraseTemplate,
     ShapeFeature,
     SourceWordDeletionFeature,
     TargetBigramFeature,
     TargetNgramFeature,
     TargetWordInsertionFeature,
-    Template,
     WordTranslationFeature,
 )
+from mosesplug.templates.template import Counts, Need, PhraseTemplate, Template
 
 __all__ = ["FUNCTIONS", "Templates", "read_ini_function", "read_templates"]
 

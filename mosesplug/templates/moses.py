@@ -12,9 +12,9 @@ from mosesplug.templates.functions import (
     ShapeFeature,
     TargetBigramFeature,
     TargetNgramFeature,
-    Template,
     WordTranslationFeature,
 )
+from mosesplug.templates.template import Template
 
 __all__ = ["OWN_FUNCTIONS", "format_ini_functions"]
 

@@ -11,15 +11,14 @@ from mosesplug.templates.derivation import AlignedDerivation, Phrase, PhrasePair
 from mosesplug.templates.functions import (
     PhraseLengthFeature,
     PhrasePairFeature,
-    PhraseTemplate,
     ShapeFeature,
     SourceWordDeletionFeature,
     TargetBigramFeature,
     TargetNgramFeature,
     TargetWordInsertionFeature,
-    Template,
     WordTranslationFeature,
 )
+from mosesplug.templates.template import PhraseTemplate, Template
 
 # das alte Haus , 10 -> the old | of 10 | House
 HOUSE = PhrasePair(("Haus", ","), ("House",), ((0, 0),))

@@ -15,10 +15,10 @@ from mosesplug.templates.functions import (
     TargetBigramFeature,
     TargetNgramFeature,
     TargetWordInsertionFeature,
-    Template,
     WordTranslationFeature,
 )
 from mosesplug.templates.moses import format_ini_functions
+from mosesplug.templates.template import Template
 
 WORDS = frozenset(("a", "b"))
 ALL = (

@@ -7,8 +7,8 @@ import pytest
 from formats.errors import FormatError
 from formats.nbest.entry import Place
 from mosesplug.templates.derivation import AlignedDerivation, Phrase, PhrasePair
-from mosesplug.templates.functions import Need
 from mosesplug.templates.reading import read_derivation
+from mosesplug.templates.template import Need
 
 SOURCE = ("das", "alte", "haus", "da")
 PLACE = Place("list", 7)

@@ -36,7 +36,7 @@ from mosesplug.decoders.servers.sentence_tables import (
 )
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.templates.declaration import read_ini_function
-from mosesplug.templates.functions import PhraseTemplate
+from mosesplug.templates.template import PhraseTemplate
 
 _DIGITS = ("FoldedSum1", "FoldedSum2", "FoldedSum3")
 _UNKNOWN_PENALTY = "UnknownWordPenalty"

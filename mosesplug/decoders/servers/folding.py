@@ -35,7 +35,8 @@ from formats.weights.encoding import decode, encode
 from mosesplug.decoders.servers.sentence_tables import split_words
 from mosesplug.errors import DecoderError
 from mosesplug.templates.derivation import PhrasePair
-from mosesplug.templates.functions import PhraseTemplate, WordTranslationFeature
+from mosesplug.templates.functions import WordTranslationFeature
+from mosesplug.templates.template import PhraseTemplate
 
 BASE = 4096
 """Values of a digit."""

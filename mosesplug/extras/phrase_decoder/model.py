@@ -32,8 +32,8 @@ from mosesplug.extras.phrase_decoder.phrase_table import (
     source_phrases,
 )
 from mosesplug.templates.derivation import PhrasePair
-from mosesplug.templates.functions import PhraseTemplate
 from mosesplug.templates.reading import split_words
+from mosesplug.templates.template import PhraseTemplate
 
 DEFAULT_TABLE_LIMIT = 20
 

@@ -15,7 +15,7 @@ from formats.weights.files import parse_weight_overwrite
 from mosesplug.arrays import Floats
 from mosesplug.errors import DataError, UsageError
 from mosesplug.templates.declaration import FUNCTIONS, read_ini_function
-from mosesplug.templates.functions import PhraseTemplate, Scope
+from mosesplug.templates.template import PhraseTemplate, Scope
 
 _Fault = Callable[..., FormatError]
 

@@ -1,0 +1,156 @@
+"""Kinds of templates: pure functions from a derivation to counts of features."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from mosesplug.templates.derivation import AlignedDerivation, Phrase, PhrasePair, Words
+
+__all__ = [
+    "BOS",
+    "EOS",
+    "Counts",
+    "Need",
+    "NgramTemplate",
+    "PhraseContext",
+    "PhraseTemplate",
+    "Scope",
+    "Template",
+    "Vocabulary",
+]
+
+Scope = Literal["phrase", "source", "target"]
+"""What a template sees: one phrase pair, also the source sentence, or also other target words."""
+
+Need = Literal["segmentation", "alignment"]
+"""What lists must carry."""
+
+Counts = dict[str, float]
+"""Values of features by name; those that are not 0."""
+
+Vocabulary = frozenset[str] | None
+"""The words that a template tells apart; None for all words."""
+
+BOS, EOS = "<s>", "</s>"
+
+
+class PhraseContext(NamedTuple):
+    """What surrounds a phrase.
+
+    Attributes:
+        source, target: the sentences.
+        begin: position of the first target word of the phrase.
+    """
+
+    source: Words
+    target: Words
+    begin: int
+
+
+@dataclass(frozen=True)
+class Template:
+    """A template with its settings.
+
+    Attributes:
+        name: the beginning of the names of its features, without the underscore.
+    """
+
+    name: str
+
+    @property
+    def scope(self) -> Scope:
+        """What it sees; features of scope ``phrase`` can be folded into a phrase table."""
+        return "target"
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """What lists must carry, beside the texts."""
+        return frozenset()
+
+    @property
+    def source_vocabulary(self) -> Vocabulary:
+        """The source words that it tells apart."""
+        return None
+
+    def count(self, derivation: AlignedDerivation) -> Counts:
+        """Return the features of a derivation."""
+        raise NotImplementedError
+
+    def _collect(self, features: Iterable[str]) -> Counts:
+        counts = Counter(features)
+        return {f"{self.name}_{feature}": float(n) for feature, n in counts.items()}
+
+
+@dataclass(frozen=True)
+class PhraseTemplate(Template):
+    """A template whose features belong to phrases."""
+
+    @property
+    def scope(self) -> Scope:
+        return "phrase"
+
+    def features(self, phrase: Phrase, context: PhraseContext) -> Iterator[str]:
+        """Yield the features of a phrase without prefix, one as often as it occurs."""
+        raise NotImplementedError
+
+    def count(self, derivation: AlignedDerivation) -> Counts:
+        target, begin = derivation.target, 0
+        features: list[str] = []
+        for phrase in derivation.phrases:
+            features += self.features(phrase, PhraseContext(derivation.source, target, begin))
+            begin += len(phrase.pair.target)
+        return self._collect(features)
+
+    def count_pair(self, pair: PhrasePair) -> Counts:
+        """Return the features of a phrase pair, wherever it is.
+
+        Raises:
+            ValueError: they depend on what surrounds it.
+        """
+        if self.scope != "phrase":
+            raise ValueError(f"features of {self.name} depend on what surrounds a phrase")
+        return self.count_phrase(Phrase(0, pair), pair.source)
+
+    def count_phrase(self, phrase: Phrase, source: Words) -> Counts:
+        """Return the features of one phrase pair in a source sentence.
+
+        Raises:
+            ValueError: they depend on other target words.
+        """
+        if self.scope == "target":
+            raise ValueError(f"features of {self.name} depend on other target words")
+        return self._collect(self.features(phrase, PhraseContext(source, phrase.pair.target, 0)))
+
+
+@dataclass(frozen=True)
+class NgramTemplate(Template):
+    """A template whose features are n-grams of the hypothesis."""
+
+    @property
+    def order(self) -> int:
+        """The length of the longest n-gram."""
+        raise NotImplementedError
+
+    def features(self, window: Words) -> Iterator[str]:
+        """Yield the n-grams that end with a window, without prefix.
+
+        Args:
+            window: as many words as the order has, or all up to the last one, which is ``</s>``
+                behind the hypothesis; ``<s>`` is before its first word.
+        """
+        raise NotImplementedError
+
+    def count(self, derivation: AlignedDerivation) -> Counts:
+        words = (BOS, *derivation.target, EOS)
+        return self._collect(
+            feature
+            for end in range(2, len(words) + 1)
+            for feature in self.features(words[max(0, end - self.order) : end])
+        )
+
+    def count_window(self, window: Words) -> Counts:
+        """Return the features of a window, as ``features`` takes it."""
+        return self._collect(self.features(window))
