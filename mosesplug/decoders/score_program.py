@@ -15,6 +15,7 @@ import math
 import os
 import re
 import select
+import tempfile
 import threading
 import time
 import weakref
@@ -136,6 +137,7 @@ class ScoreProgram:
         self._child: Child | None = None
         self._announced: tuple[str, Formula] | None = None
         self._unread = b""
+        self._errors = Path()
 
     def announce(self) -> tuple[str, Formula]:
         """Return what the command announces: its version, and the formula of its numbers.
@@ -167,13 +169,17 @@ class ScoreProgram:
         if self._child is not None:
             return
         self._unread = b""
-        self._errors.parent.mkdir(parents=True, exist_ok=True)
-        self._errors.unlink(missing_ok=True)
+        self.call.cache.mkdir(parents=True, exist_ok=True)
+        # Runs may share the directory, and only what this command writes is a sign of its life.
+        descriptor, name = tempfile.mkstemp(".err", f"{self.call.name}.", self.call.cache)
+        os.close(descriptor)
+        self._errors = Path(name)
         try:
             child = Child(
                 self._role, self.call.words, self.call.directory, self._errors, talks=True
             )
         except DecoderError as error:
+            self._errors.unlink(missing_ok=True)
             raise DataError(f"the {self._role} does not start: {error.template}") from None
         for pipe in child.pipes:
             os.set_blocking(pipe.fileno(), False)
@@ -350,17 +356,14 @@ class ScoreProgram:
             return 0
 
     @property
-    def _errors(self) -> Path:
-        """The file with the messages of the command."""
-        return self.call.cache / f"{self.call.name}.err"
-
-    @property
     def _role(self) -> str:
         return f"score command {self.call.name}"
 
     def _fail(self, problem: str, remedy: str = "") -> DataError:
-        """End the command, and return the error."""
-        self.end()
+        """End the command, and return the error, which names the file of its messages."""
+        self._end_child()
+        with contextlib.suppress(OSError):  # those of the last error only are kept
+            self._errors = self._errors.replace(self.call.cache / f"{self.call.name}.err")
         ending = f". {remedy}" if remedy else ""
         error = make_error(f"the {self._role} {problem}{ending}", self.call.words, self._errors)
         return DataError(error.template)
@@ -370,16 +373,22 @@ class ScoreProgram:
         self.end()
 
     def end(self) -> None:
-        """End the command; it is started again if it is needed."""
+        """End the command and remove its messages; it is started again if it is needed."""
+        if self._end_child():
+            self._errors.unlink(missing_ok=True)
+
+    def _end_child(self) -> bool:
+        """End the command; return whether it was running."""
         child, self._child = self._child, None
         if child is None:
-            return
+            return False
         for pipe in child.pipes:
             with contextlib.suppress(OSError):
                 pipe.close()
         # A command that has read everything ends by itself, and may say so.
         child.ended.wait(_DYING_SECONDS)
         child.end()
+        return True
 
 
 def _describe_progress(n_answers: int, questions: Sequence[Question]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import sys
 import time
@@ -111,9 +112,16 @@ def test_bad_answers(tmp_path: Path, behavior: str, message: str) -> None:
     assert f"the score command COMET {message}" in str(caught.value)
     assert "command: " in str(caught.value)
     assert ("out of memory" in str(caught.value)) == (behavior == "dies")
+    # Each command has its own file of messages, which is kept after an error only.
+    errors = tmp_path / "scores" / "COMET.err"
+    assert str(errors) in str(caught.value)
+    assert len([*errors.parent.glob("*.err")]) == 2
     # Nothing of that batch was kept, and all that came before it.
     assert good.score(QUESTIONS).tolist() == SHARES
     assert (good.n_asked, good.n_known) == (2 + 4, 2)
+    del good
+    gc.collect()
+    assert [*errors.parent.glob("*.err")] == [errors]
 
 
 def test_a_command_that_is_not_ready(tmp_path: Path) -> None:
