@@ -63,7 +63,7 @@ def _check_alignments(config: Path, what: str) -> None:
         names = (config.parent / feature.path, config.parent / f"{feature.path}.gz")
         table = next((name for name in names if name.is_file()), None)
         if table is None:
-            continue  # whoever looks for models says so
+            continue  # the decoder reports a missing model
         has_points = False
         with open_text(table) as file:
             for number, line in enumerate(file, 1):
