@@ -24,7 +24,12 @@ from mosesplug.tuning.workdir.iteration_files import (
     read_finished_step,
     read_resulting_weights,
 )
-from mosesplug.tuning.workdir.records import IterationResult, keeps_lists, read_start
+from mosesplug.tuning.workdir.records import (
+    IterationResult,
+    keeps_lists,
+    list_changes,
+    read_start,
+)
 from mosesplug.tuning.workdir.workspace import Workspace
 
 EarlierRun = Literal["none", "replaced", "continued"]
@@ -119,13 +124,7 @@ def report_changed_settings(context: Context) -> None:
         )
     earlier = {**start.settings, "seed": str(start.seed)}
     now = {**context.settings, "seed": str(context.seed)}
-    changed = [
-        # An older version that did not know a setting ran with its default.
-        f"{name}: {earlier[name]} -> {now[name]}"
-        for name in now
-        if earlier.get(name, now[name]) != now[name]
-    ]
-    if changed:
+    if changed := list_changes(earlier, now):
         context.watch(
             Note(
                 f"continuing with other settings than before: {'; '.join(changed)}", is_warning=True

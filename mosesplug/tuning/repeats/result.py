@@ -26,6 +26,7 @@ from mosesplug.tuning.repeats.scores import (
 )
 from mosesplug.tuning.weights import Weights, average_weights
 from mosesplug.tuning.workdir.iteration_files import format_date, result_path, write_config
+from mosesplug.tuning.workdir.records import list_changes
 from mosesplug.tuning.workdir.workspace import Workspace
 from mosesplug.version import __version__
 
@@ -151,12 +152,7 @@ def _compare(runs: Sequence[FinishedRun], watch: Watcher) -> None:
                 f"{run.directory} has other features or another metric than {first.directory}: the"
                 " runs cannot be compared"
             )
-        changed = [
-            f"{name}: {first.settings[name]} -> {run.settings[name]}"
-            for name in run.settings
-            if first.settings.get(name, run.settings[name]) != run.settings[name]
-        ]
-        if changed:
+        if changed := list_changes(first.settings, run.settings):
             text = f"run {run.number} was done with other settings than run 1: {'; '.join(changed)}"
             watch(Note(text, is_warning=True))
 

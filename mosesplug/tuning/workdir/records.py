@@ -5,6 +5,7 @@ A killed run resumes from them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -253,3 +254,27 @@ def list_series(evaluations: Sequence[Evaluation]) -> dict[str, tuple[tuple[int,
         for name, score in evaluation.scores().items():
             series[name] = (*series.get(name, ()), (evaluation.updates, score))
     return series
+
+
+_OPTION = re.compile(r"(\w+=.*?)(?:, (?=\w+=)|\)$)")
+"""An option in the text of an algorithm: ``sgd SgdOptions(epochs=3, rate=0.02)``."""
+
+
+def list_changes(earlier: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """Return the settings that differ, each with both values.
+
+    Of the same algorithm, only the options that differ.
+    """
+    changes = []
+    for name, value in now.items():
+        # An older version that did not know a setting ran with its default.
+        before = earlier.get(name, value)
+        if before == value:
+            continue
+        (head, _, old), (other, _, new) = before.partition("("), value.partition("(")
+        if name == "algorithm" and head == other:
+            options, others = _OPTION.findall(old), _OPTION.findall(new)
+            before = ", ".join(option for option in options if option not in others)
+            value = ", ".join(option for option in others if option not in options)
+        changes.append(f"{name}: {before or 'not set'} -> {value or 'not set'}")
+    return changes

@@ -1,4 +1,4 @@
-"""Records of iterations that are not what a run has stored."""
+"""Records of iterations, also those that are not what a run has stored, and changed settings."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import (
     IterationResult,
     IterationStart,
+    list_changes,
     read_result,
     read_start,
 )
@@ -68,3 +69,20 @@ def test_invalid_results(change: dict[str, Any]) -> None:
         read_result(stored({}, RESULT.as_record() | change))
     with pytest.raises(StoreError, match="KeyError: 'seconds_optimising'"):
         read_result(stored({}, {}))
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "change"),
+    [
+        ("A(x=1, y=(1, 2))", "A(x=1, y=(2, 1))", "y=(1, 2) -> y=(2, 1)"),
+        ("A(x=1, y='b')", "A(x=2, y='c')", "x=1, y='b' -> x=2, y='c'"),
+        ("A(x=1)", "A(x=1, y='c')", "not set -> y='c'"),
+        ("A(x=1)", "B(x=1)", "A(x=1) -> B(x=1)"),
+    ],
+)
+def test_options_that_changed_are_listed(before: str, now: str, change: str) -> None:
+    earlier, later = {"algorithm": before, "epochs": "2"}, {"algorithm": now, "new": "3"}
+    assert list_changes(earlier, later) == [f"algorithm: {change}"]
+    assert list_changes({"threads (all)": "(1, 2)"}, {"threads (all)": "(2, 1)"}) == [
+        "threads (all): (1, 2) -> (2, 1)"
+    ]
