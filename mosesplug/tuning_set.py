@@ -238,6 +238,26 @@ class TuningSet:
             ),
         )
 
+    def take_hypotheses(self, rows: NDArray[np.int64]) -> TuningSet:
+        """Return the lists with some of their hypotheses; arrays are copied.
+
+        Args:
+            rows: int64 ``[n]``, ascending.
+
+        Raises:
+            ValueError: the lists have oracles, which may not be among the rows.
+        """
+        if self.oracles is not None:
+            raise ValueError("lists with oracles keep all hypotheses")
+        return replace(
+            self,
+            offsets=np.searchsorted(rows, self.offsets),
+            dense=take_rows(self.dense, rows),
+            sparse=None if self.sparse is None else self.sparse.take(rows),
+            stats=take_rows(self.stats, rows),
+            lengths=take_rows(self.lengths, rows),
+        )
+
     def _move_oracles(
         self, sentences: NDArray[np.int64] | slice, by: NDArray[np.int64] | int
     ) -> NDArray[np.int64] | None:

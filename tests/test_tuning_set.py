@@ -218,3 +218,15 @@ def test_given_oracles_move_with_their_sentences() -> None:
     taken = marked.take_sentences(np.array([3, 1, 0]))
     assert taken.oracles == pytest.approx([0, -1, 2])
     assert marked.dense[1].tolist() == taken.dense[2].tolist()
+
+
+def test_some_hypotheses_are_taken_in_order() -> None:
+    whole = made(np.random.default_rng(0), [2, 0, 3, 1])
+    taken = whole.take_hypotheses(np.array([1, 2, 4]))
+    assert taken.offsets.tolist() == [0, 1, 1, 3, 3]
+    assert taken.sentence_ids.tolist() == whole.sentence_ids.tolist()
+    assert [hypothesis(taken, row) for row in range(3)] == [
+        hypothesis(whole, row) for row in (1, 2, 4)
+    ]
+    with pytest.raises(ValueError, match="oracles"):
+        replace(whole, oracles=np.array([1, -1, 4, 5])).take_hypotheses(np.array([1]))

@@ -181,16 +181,8 @@ class RankedLists:
         places = np.arange(len(self.rows)) - np.repeat(
             self.lists.offsets[:-1], np.diff(self.lists.offsets)
         )
-        kept = places < count
-        offsets = np.append(0, np.cumsum(kept))[self.lists.offsets]
-        lists = replace(
-            self.lists,
-            offsets=offsets,
-            dense=self.lists.dense[kept],
-            stats=self.lists.stats[kept],
-            lengths=self.lists.lengths[kept],
-        )
-        return RankedLists(lists, self.rows[kept])
+        kept = np.flatnonzero(places < count)
+        return RankedLists(self.lists.take_hypotheses(kept), self.rows[kept])
 
     @property
     def first_rows(self) -> NDArray[np.int64]:

@@ -27,18 +27,9 @@ _RANKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 def _truncate(tuning_set: TuningSet, widths: NDArray[np.int64]) -> TuningSet:
     """Keep the first ``widths[i]`` hypotheses of list i; int64 ``[n_sentences]``."""
-    taken = np.minimum(widths, np.diff(tuning_set.offsets))
-    offsets = np.concatenate([[0], np.cumsum(taken)]).astype(np.int64)
-    rows = np.repeat(tuning_set.offsets[:-1] - offsets[:-1], taken) + np.arange(offsets[-1])
-    return TuningSet(
-        space=tuning_set.space,
-        sentence_ids=tuning_set.sentence_ids,
-        offsets=offsets,
-        dense=tuning_set.dense[rows],
-        sparse=None if tuning_set.sparse is None else tuning_set.sparse.take(rows),
-        stats=tuning_set.stats[rows],
-        lengths=tuning_set.lengths[rows],
-    )
+    sizes = np.diff(tuning_set.offsets)
+    positions = np.arange(tuning_set.n_hyps) - np.repeat(tuning_set.offsets[:-1], sizes)
+    return tuning_set.take_hypotheses(np.flatnonzero(positions < np.repeat(widths, sizes)))
 
 
 def score_oracle(tuning_set: TuningSet, metric: Metric) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -170,7 +170,8 @@ def _score_points(
     labels: Sequence[str],
     vectors: Sequence[NDArray[np.float64]],
 ) -> Iterator[VisitedWeights]:
-    held = _take_rows(merged, packed.rows)
+    is_whole = len(packed.rows) == merged.n_hyps
+    held = merged if is_whole else merged.take_hypotheses(packed.rows)
     for label, vector in zip(labels, vectors, strict=True):
         scores = [_score(run, lists, vector) for lists in (merged, held)]
         yield VisitedWeights(label, vector, *scores)
@@ -179,19 +180,6 @@ def _score_points(
 def _score(run: StoredRun, lists: TuningSet, vector: NDArray[np.float64]) -> float:
     totals = lists.stats[lists.first_best(vector)].sum(axis=0, dtype=np.float64)
     return display_score(run.signature, float(run.metric.score(totals)))
-
-
-def _take_rows(merged: TuningSet, rows: NDArray[np.int64]) -> TuningSet:
-    if len(rows) == merged.n_hyps:
-        return merged
-    return replace(
-        merged,
-        offsets=np.searchsorted(rows, merged.offsets),
-        dense=merged.dense[rows],
-        sparse=None if merged.sparse is None else merged.sparse.take(rows),
-        stats=merged.stats[rows],
-        lengths=merged.lengths[rows],
-    )
 
 
 def _choose(merged: TuningSet, vector: NDArray[np.float64], n_sentences: int) -> NDArray[Any]:
