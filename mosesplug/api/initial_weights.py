@@ -47,7 +47,7 @@ def arrange_initial(
     if isinstance(initial, WeightTable):
         return arrange_weights(initial.file, space)
     if isinstance(initial, Mapping):
-        return StartingWeights(_by_name(initial, space))
+        return StartingWeights(_arrange_by_name(initial, space))
     vector = _check_vector(initial)
     if len(vector) == len(space):
         return StartingWeights(vector if columns is None else vector[columns])
@@ -60,7 +60,7 @@ def arrange_initial(
 
 
 def make_weight_file(initial: Any, what: str = "initial") -> WeightFile:
-    """Return weights as a file has them.
+    """Convert weights to what a file of weights is read as.
 
     Args:
         initial: a mapping of names to weights, or a vector of the dense ones.
@@ -84,7 +84,7 @@ def make_weight_file(initial: Any, what: str = "initial") -> WeightFile:
     return WeightFile(what, "dense", ShowWeights(tuple(groups)), sparse)
 
 
-def _by_name(initial: Mapping[str, Any], space: FeatureSpace) -> NDArray[np.float64]:
+def _arrange_by_name(initial: Mapping[str, Any], space: FeatureSpace) -> NDArray[np.float64]:
     vector = np.full(len(space), np.nan)
     vector[space.n_dense :] = 0.0
     first, groups = 0, {}

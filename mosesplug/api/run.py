@@ -189,10 +189,11 @@ class Run:
 
     @property
     def held_out(self) -> Table:
-        """The scores of the held-out set and of the monitors, a decoding each; maybe none.
+        """The scores of the held-out set and of the monitors: one row for each decoding.
 
-        Columns: iteration; updates of the weights before it, iterations or, online, mini-batches;
-        text, ``held out`` or the name of the monitor; score.
+        Columns: iteration; updates, the number of iterations (online: of mini-batches) before the
+        decoding; text, ``held out`` or the name of the monitor; score. A run without either has no
+        rows.
         """
         with self._open() as stored:
             rows = list(list_held_out_scores(stored))
@@ -293,7 +294,7 @@ class Run:
     def hypotheses(
         self, iteration: int | None = None, sentences: Sequence[int] | None = None
     ) -> Table:
-        """Return stored hypotheses, one a row, sorted by sentence.
+        """Return stored hypotheses, one in each row, sorted by sentence.
 
         Columns: iteration, and the sentence id; rank in that iteration's list, from 1; text;
         model_score, the decoder's; sentence_score, of the metric (BLEU+1 for BLEU); the value of
@@ -367,7 +368,7 @@ class Run:
         ids: bool | None = None,
         top: int = 5,
     ) -> WeightEffect:
-        """Return which sentences get another 1-best by other weights, and why.
+        """Return which sentences have another 1-best at other weights, and why.
 
         Args:
             a, b: the weights, as for ``rerank``, such as ``run.weights(1)``; None: the run's

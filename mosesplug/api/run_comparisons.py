@@ -66,7 +66,7 @@ class Explanation(ShownRecord):
 
 @dataclass(frozen=True, repr=False)
 class WeightEffect(ShownRecord):
-    """Which sentences get another 1-best by weights B than by A, and why.
+    """Which sentences have another 1-best at weights B than at A, and why.
 
     ``Run.compare_weights`` returns it. It prints as ``mosesplug nbest diff`` does.
 
@@ -113,9 +113,10 @@ class WeightEffect(ShownRecord):
     def sentences(self) -> Table:
         """The sentences that have hypotheses.
 
-        Columns: sentence; changed, 1 if the words differ; same_hypothesis, 1 if the features are
-        equal, too; metric_a, metric_b, sentence scores; model_a, model_b, model scores at the own
-        weights; lead_a, lead_b, of B's hypothesis over A's at both weights; text_a, text_b.
+        Columns: sentence; changed, 1 if the words differ; same_hypothesis, 1 if words and features
+        are equal; metric_a, metric_b, sentence scores; model_a, model_b, model scores of A's
+        hypothesis at the weights of A, and of B's at those of B; lead_a, lead_b, model score of B's
+        hypothesis minus that of A's, at the weights of A, and of B; text_a, text_b.
         """
         return tabulate_records(SentenceChange, self.difference.sentences)
 

@@ -201,8 +201,8 @@ class FirstBestDifference:
     def _count_changed(self) -> str:
         other = sum(not (s.changed or s.same_hypothesis) for s in self.sentences)
         return (
-            f"the 1-best of {len(self.changed)} has other words, of {other} the same words with "
-            "other features"
+            f"the 1-best of {len(self.changed)} has other words, that of {other} the same words "
+            "with other features"
         )
 
     def _compare_changed(self, more: str = "") -> Iterator[str]:

@@ -79,7 +79,7 @@ class StoredRun:
 
     @property
     def where_lists_are(self) -> str:
-        """Where the lists are, if the store has none, in words."""
+        """Where the lists are that this store does not have, in words."""
         if keeps_lists(self.records[-1]):
             return "in the stores of its shards"
         return "not kept ({--no-keep-lists})"

@@ -98,8 +98,8 @@ def test_diff_of_iterations(nbest: Run, work: Path) -> None:
     lines = out.splitlines()
     assert code == 0
     assert lines[1] == (
-        "3 sentences with lists in both: the 1-best of 2 has other words, of 0 the same words with "
-        "other features"
+        "3 sentences with lists in both: the 1-best of 2 has other words, that of 0 the same words "
+        "with other features"
     )
     assert lines[3].startswith("3 hypotheses are in both lists of their sentence: 66.7%")
     table = [line.split() for line in lines if line.startswith(("LM0_0", "all"))]
