@@ -11,7 +11,7 @@ from formats.text import StrPath
 from mosesplug.api.keywords import RUN
 from mosesplug.api.lists.arrays import encode_texts
 from mosesplug.metrics import Metric
-from mosesplug.settings.scores.commands import make_score_commands
+from mosesplug.settings.scores.commands import ScoreCommands, make_score_commands
 
 
 @RUN.in_messages()
@@ -20,9 +20,9 @@ def command_metric(
     command: str,
     *,
     source: StrPath | Sequence[str] | None = None,
-    format: Literal["json", "tsv", "lines"] = "json",
-    batch: int = 256,
-    timeout: float = 600.0,
+    format: Literal["json", "tsv", "lines"] = ScoreCommands.format,
+    batch: int = ScoreCommands.batch,
+    timeout: float = ScoreCommands.timeout,
     cache: StrPath | None = None,
 ) -> Metric:
     """Return a metric that a command computes, such as COMET.
