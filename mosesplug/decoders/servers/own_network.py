@@ -7,7 +7,7 @@ interface, and nobody else is there. This file is run by path, with the standard
     own_network.py probe                   say why the system does not allow it, if so
 
 Sockets belong to the namespace in which they are created, so they are created here: each request on
-the socket FD brings a port, a timeout, and a socket on which the connection is sent back. Linux only.
+the socket FD brings a port, a timeout, and a socket on which the connection comes back. Linux only.
 """
 
 from __future__ import annotations
