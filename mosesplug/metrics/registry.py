@@ -178,7 +178,7 @@ def list_metrics() -> tuple[MetricFacts, ...]:
 
 
 def list_absent_metrics() -> Mapping[str, str]:
-    """Return why metrics that users look for are not here, by their names."""
+    """Return why metrics that users look for are not included, by their names."""
     return _REFUSED
 
 
@@ -329,7 +329,7 @@ _ENTRIES: Mapping[str, _Entry] = MappingProxyType(
             _NORMALIZE,
         ),
         "CER": _entry_of(
-            Cer, "CER", "Edit distance of characters, as jiwer.", _CASE, _BLANKS, _NORMALIZE
+            Cer, "CER", "Edit distance of characters, as in jiwer.", _CASE, _BLANKS, _NORMALIZE
         ),
         "CHRF": _entry_of(
             Chrf,
@@ -343,7 +343,7 @@ _ENTRIES: Mapping[str, _Entry] = MappingProxyType(
         "GLEU": _entry_of(
             Gleu,
             "GLEU",
-            "Precision or recall of n-grams, the smaller (Wu et al. 2016).",
+            "The smaller of n-gram precision and recall (Wu et al. 2016).",
             _CASE,
             _TOKENIZE,
         ),
@@ -376,7 +376,7 @@ _ENTRIES: Mapping[str, _Entry] = MappingProxyType(
         "TER": _entry_of(
             Ter,
             "TER",
-            "Edits and shifts, counted as Moses (Snover et al. 2006).",
+            "Edits and shifts, counted as in Moses (Snover et al. 2006).",
             _CASE,
             _TOKENIZE,
             _NORMALIZE,
@@ -384,7 +384,7 @@ _ENTRIES: Mapping[str, _Entry] = MappingProxyType(
         "TER-SACREBLEU": _entry_of(
             TerSacrebleu,
             "TER-SACREBLEU",
-            "Edits and shifts, counted as sacrebleu.",
+            "Edits and shifts, counted as in sacrebleu.",
             _CASE,
             _TOKENIZE,
             _NORMALIZE,
