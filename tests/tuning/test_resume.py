@@ -20,7 +20,6 @@ import pytest
 from mosesplug.errors import StoreError, UsageError
 from mosesplug.events import (
     CommandStarted,
-    EpochProgress,
     Event,
     IterationFinished,
     Note,
@@ -30,6 +29,7 @@ from mosesplug.events import (
 from mosesplug.settings.online import HeldOutSet, Monitor, OnlineSettings
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
+from tests.tuning.online.interrupting import interrupt
 
 pytestmark = pytest.mark.usefixtures("decoder_in_process")
 
@@ -187,12 +187,7 @@ def test_killed_between_the_end_of_an_epoch_and_its_result(
 
 
 def test_stored_batches_are_not_decoded_again(toy: Toy, log: Any) -> None:
-    def kill(event: Event) -> None:
-        if isinstance(event, EpochProgress) and event.batches == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        tune(learning_online(toy, "killed"), kill)
+    interrupt(learning_online(toy, "killed"), 2)
     tune(learning_online(toy, "killed", existing="continue"), log)
     commands = [e.command for e in log.of(CommandStarted) if "batch.nbest" in e.command]
     assert len(commands) == 2 + 4
@@ -200,12 +195,7 @@ def test_stored_batches_are_not_decoded_again(toy: Toy, log: Any) -> None:
 
 
 def test_an_epoch_with_other_settings_is_restarted(toy: Toy, log: Any) -> None:
-    def kill(event: Event) -> None:
-        if isinstance(event, EpochProgress) and event.batches == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        tune(learning_online(toy, "killed"), kill)
+    interrupt(learning_online(toy, "killed"), 2)
     with pytest.raises(UsageError, match="go on with --online"):
         tune(toy.configuration("killed", existing="continue", flags="-sparse"))
     configuration = learning_online(toy, "killed", existing="continue")

@@ -28,6 +28,7 @@ from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
 from mosesplug.tuning.online.workers import open_decoding_workers
 from tests.tuning.bundled import write_bundled_decoder, write_demo_config, write_demo_sentences
+from tests.tuning.online.interrupting import interrupt
 from tests.tuning.online.stale_runs import (
     BATCH,
     Files,
@@ -139,12 +140,7 @@ def test_a_run_continues_after_a_decoder_failure(
 
 
 def test_an_epoch_with_other_workers_is_restarted(toy: Toy, log: Log) -> None:
-    def kill(event: Event) -> None:
-        if isinstance(event, EpochProgress) and event.batches == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        tune(stale(toy), kill)
+    interrupt(stale(toy), 2)
     result = tune(stale(toy, shards=2, existing="continue"), log)
     assert any("starts again" in note.text for note in log.of(Note))
     assert result.weights == tune(stale(toy, "anew", 2)).weights

@@ -31,6 +31,7 @@ from mosesplug.tuning import tune
 from mosesplug.tuning.online.numbering import FeatureNumbering
 from mosesplug.tuning.workdir.records import read_result, read_start
 from mosesplug.tuning_set import Batch, SparseRows
+from tests.tuning.online.interrupting import interrupt
 
 pytestmark = pytest.mark.usefixtures("decoder_in_process")
 
@@ -294,12 +295,7 @@ def test_a_held_out_set_added_later_scores_earlier_weights(toy: Toy) -> None:
     text = toy.directory / "input", toy.directory / "reference"
     more: dict[str, Any] = {"options": {"epochs": 2}, "held_out": HeldOutSet(*text, every=1)}
 
-    def kill(event: Any) -> None:
-        if isinstance(event, EpochProgress) and event.batches == 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        tune(online(toy, **more, existing="continue"), kill)
+    interrupt(online(toy, **more, existing="continue"), 3)
     # A monitor that is new in an epoch that was interrupted scores the same weights.
     more["monitors"] = (Monitor("same", *text),)
     result = tune(online(toy, **more, existing="continue"))

@@ -34,6 +34,7 @@ from mosesplug.tuning import tune
 from mosesplug.tuning.heldout import HeldOutScorer
 from mosesplug.tuning.online.sharded import DecodedShard
 from mosesplug.tuning.parallel.progress import ProgressFile, ShardProgress
+from tests.tuning.online.interrupting import interrupt
 from tests.waiting import gone, wait_until
 
 pytestmark = pytest.mark.usefixtures("decoder_in_process")
@@ -233,12 +234,7 @@ def test_an_interrupt_ends_decoders_at_once(toy: Toy) -> None:
 
 
 def test_an_epoch_with_other_settings_is_restarted(toy: Toy, log: Log) -> None:
-    def kill(event: Event) -> None:
-        if isinstance(event, EpochProgress) and event.batches == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        tune(shards(toy), kill)
+    interrupt(shards(toy), 2)
     result = tune(shards(toy, options={"rate": 0.5}, existing="continue"), log)
     assert any("starts again" in note.text for note in log.of(Note))
     assert result.weights == tune(shards(toy, "anew", options={"rate": 0.5})).weights

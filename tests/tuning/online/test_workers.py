@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mosesplug.errors import UsageError
-from mosesplug.events import EpochProgress, Event, Note
+from mosesplug.events import Note
 from mosesplug.optimizers import algorithms
 from mosesplug.optimizers.online.epochs import (
     Plan,
@@ -18,6 +18,7 @@ from mosesplug.settings.online import HeldOutSet, OnlineSettings
 from mosesplug.settings.sharding import AsyncOrder, Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
+from tests.tuning.online.interrupting import interrupt
 from tests.tuning.online.stale_runs import (
     BATCH,
     EPOCHS,
@@ -92,13 +93,8 @@ def test_by_arrival_the_order_is_kept_with_the_lists(
     """Killed or not: what is recorded is what was done, and leads to the same weights."""
     found = decoded_with(monkeypatch)
 
-    def kill(event: Event) -> None:
-        if isinstance(event, EpochProgress) and (event.iteration, event.batches) == (2, 4):
-            raise KeyboardInterrupt
-
     with uneven(monkeypatch, 3) as decoded:
-        with pytest.raises(KeyboardInterrupt):
-            tune(stale(toy, order="arrival"), kill)
+        interrupt(stale(toy, order="arrival"), 4, epoch=2)
         with NBestStore.open(toy.directory / "work" / "nbests.lmdb") as store:
             opened = store.open_iteration()
             assert opened is not None
