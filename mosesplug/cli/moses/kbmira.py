@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         MiraLearner,
         VisitFigures,
     )
-    from mosesplug.optimizers.batch.mira.kernels import MiraDecisions
+    from mosesplug.optimizers.batch.mira.state import MiraDecisions
 
 
 @dataclass(frozen=True)

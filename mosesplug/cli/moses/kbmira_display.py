@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.batch.mira.kbmira import MiraLearner, VisitFigures
-from mosesplug.optimizers.batch.mira.kernels import MiraDecisions
+from mosesplug.optimizers.batch.mira.state import MiraDecisions
 
 SMALLEST = 1e-8
 """Weights up to this absolute value are not shown."""

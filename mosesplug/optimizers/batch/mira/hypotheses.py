@@ -14,13 +14,11 @@ from mosesplug.metrics.bleu.sentence import single_bleu
 from mosesplug.metrics.protocol import Metric, needs_references
 from mosesplug.optimizers.batch.mira.kernels import (
     NEGLIGIBLE,
-    MiraDecisions,
-    MiraSettings,
-    MiraState,
     first_best,
     update_weights,
     visit_sentences,
 )
+from mosesplug.optimizers.batch.mira.state import MiraDecisions, MiraSettings, MiraState
 from mosesplug.optimizers.lists.single_precision import mira_lists
 from mosesplug.tuning_set import TuningSet
 

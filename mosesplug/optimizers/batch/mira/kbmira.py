@@ -46,7 +46,7 @@ from mosesplug.optimizers.batch.mira.hypotheses import (
     SingleWeights,
     score_totals,
 )
-from mosesplug.optimizers.batch.mira.kernels import (
+from mosesplug.optimizers.batch.mira.state import (
     MiraDecisions,
     MiraSettings,
     MiraState,
