@@ -216,11 +216,14 @@ def _measure_watched(
         UsageError: an unknown metric, the run's own metric, or no references.
         StoreError: the store cannot be read.
     """
+    if not names:
+        # The translations of all iterations are read only for them.
+        return ()
     metrics = [find_metric(name) for name in names]
     for metric in metrics:
         if metric.name == run.metric_name:
             raise UsageError(f"{{--report-metric}} {metric.name}: it is the metric of the run")
-    if metrics and not text.references:
+    if not text.references:
         raise UsageError(f"to report {metrics[0].name}, use {{--refs}} FILE")
     prepared = [metric.prepare(text.references) for metric in metrics]
     translations = [_read_translations(run, record.iteration) for record in run.records]

@@ -69,11 +69,10 @@ def measure_oracle_growth(run: StoredRun, merged: TuningSet | None = None) -> It
 
 def _count_new(run: StoredRun, iteration: int) -> NDArray[np.int64]:
     """Return the number of new hypotheses of an iteration, int64 ``[n_sentences]``."""
-    lists = run.store.iteration_set(iteration)
-    new = lists.home_iterations == iteration
-    owners = np.repeat(np.arange(run.n_sentences), np.diff(lists.tuning_set.offsets))
-    rows = np.stack([owners[new], lists.home_rows[new]], axis=1)
-    return np.bincount(np.unique(rows, axis=0)[:, 0], minlength=run.n_sentences)
+    with run.store.snapshot() as snapshot:
+        records = [snapshot.record(iteration, sentence) for sentence in range(run.n_sentences)]
+        counts = [0 if record is None else record.n_new for record in records]
+    return np.array(counts, dtype=np.int64)
 
 
 def measure_coverage(run: StoredRun, iteration: int) -> Coverage:
