@@ -137,8 +137,18 @@ def _choose(context: Context, records: Sequence[IterationRecord]) -> _Chosen:
     how: str = configuration.select or ("last" if configuration.held_out is None else _BEST)
     if configuration.online:
         how = select_result(configuration, context.optimizer)
-    if how == _BEST and (best := find_best(read_evaluations(records))) and best.weights is not None:
-        return _best_heldout(context, records, best, best.weights)
+    if how == _BEST:
+        best = find_best(read_evaluations(records))
+        if best is not None and best.weights is not None:
+            return _best_heldout(context, records, best, best.weights)
+        context.watch(
+            Note(
+                "the run was finished without this held-out text, so no weights are scored on it:"
+                " the result has the last weights. To select by it, continue with more"
+                " {--max-iterations} or {--epochs}",
+                is_warning=True,
+            )
+        )
     if how == "best-dev":
         return _best_decoded(context, records, last)
     if how == "average":

@@ -127,6 +127,15 @@ def test_monitors_are_scored_and_select_nothing(toy: Toy, log: Log) -> None:
         tune(toy.configuration(**(more | added)))
 
 
+def test_a_held_out_set_that_comes_too_late_is_reported(toy: Toy, log: Log) -> None:
+    more: dict[str, Any] = {"maximum_iterations": 1, "existing": "continue"}
+    first = tune(toy.configuration(**more), log)
+    late = "finished without this held-out text"
+    assert not any(late in note.text for note in log.of(Note))
+    assert tune(toy.configuration(held_out=held_out(toy), **more), log).weights == first.weights
+    assert any(late in note.text and note.is_warning for note in log.of(Note))
+
+
 def test_new_monitors_of_a_finished_run_score_its_result(toy: Toy) -> None:
     """The last iteration has no score of theirs; an earlier one may have, by other weights."""
     more: dict[str, Any] = {"select": "last", "minimum_change": 0.0, "existing": "continue"}
