@@ -34,7 +34,8 @@ MOST_HYPOTHESES = 1000
 
 MOST_REGIONS = 1_000_000
 
-_REMEDY = "Give fewer sentences, shorter lists or fewer features, or use method=powell"
+_FEWER_HYPOTHESES = "Give fewer sentences or shorter lists"
+_FEWER_FEATURES = "Tune fewer features ({--active} NAME)"
 
 
 @dataclass(frozen=True)
@@ -89,10 +90,10 @@ def search_exactly(problem: Problem, initial: Weights, progress: Progress) -> So
     active = problem.active_mask
     filled = np.flatnonzero(np.diff(problem.tuning_set.offsets))
     lists = problem.tuning_set.take_sentences(filled)
-    _check_size(lists.n_hyps, MOST_HYPOTHESES, "hypotheses")
+    _check_size(lists.n_hyps, MOST_HYPOTHESES, "hypotheses", _FEWER_HYPOTHESES)
     cones = _make_cones(problem, lists, initial)
     n_features = cones.features.shape[1]
-    _check_size(n_features, MOST_FEATURES, "features that vary")
+    _check_size(n_features, MOST_FEATURES, "features that vary", _FEWER_FEATURES)
     if n_features == 0:
         return make_solution(problem, initial, initial[active], ())
     wins = np.zeros(lists.n_hyps, dtype=np.bool_)
@@ -117,9 +118,12 @@ def search_exactly(problem: Problem, initial: Weights, progress: Progress) -> So
     return _choose(problem, initial, cones, regions)
 
 
-def _check_size(size: int, most: int, what: str) -> None:
+def _check_size(size: int, most: int, noun: str, remedy: str) -> None:
     if size > most:
-        raise OptimizerError(f"method=exact takes up to {most:,} {what}, not {size:,}. {_REMEDY}")
+        raise OptimizerError(
+            f"method=exact takes up to {most:,} {noun}, not {size:,}. {remedy}, or use"
+            " method=powell"
+        )
 
 
 def _undecided() -> OptimizerError:
@@ -193,7 +197,7 @@ def _list_all(
                 pool.shutdown(cancel_futures=True)
                 raise OptimizerError(
                     f"method=exact takes up to {MOST_REGIONS:,} regions of weights, and these"
-                    f" lists have more. {_REMEDY}"
+                    f" lists have more. {_FEWER_HYPOTHESES}, or use method=powell"
                 )
             if part.size < 0:
                 raise _undecided()

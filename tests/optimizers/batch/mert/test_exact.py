@@ -144,7 +144,7 @@ def large(n_hyps: int, n_features: int) -> TuningSet:
 
 
 def test_large_problems_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(OptimizerError, match=r"up to 6 features that vary, not 7. Give fewer"):
+    with pytest.raises(OptimizerError, match=r"up to 6 features that vary, not 7\. Tune fewer"):
         search(Problem(large(10, 7), Accuracy()))
     with pytest.raises(OptimizerError, match=r"up to 1,000 hypotheses, not 1,001"):
         search(Problem(large(1001, 2), Accuracy()))
