@@ -69,7 +69,7 @@ _FEWEST = 4
 
 @dataclass(frozen=True)
 class Script:
-    """The part of a page that its scripts show, in place of its sections.
+    """The scripts of a page, which replace its sections in a browser.
 
     Attributes:
         code: JavaScript, a module.
@@ -93,7 +93,8 @@ def render_document(
         title: the title of the window.
         sections: the HTML of the page, in order; the first is its head.
         style: CSS beside that of all pages.
-        script: what shows the page instead, where scripts run; sections are then for paper.
+        script: the scripts that replace the sections in a browser; the sections are still printed,
+            and shown where scripts are off.
     """
     head, *others = sections
     body = "\n".join(others)

@@ -80,7 +80,7 @@ def gather_report_steps(
 
 
 def gather_figure(run: StoredRun, figure: str, lattice: int | None = None) -> ReportData:
-    """Return the data of a report as far as one figure shows them.
+    """Gather only those data of a report that one figure needs.
 
     Args:
         figure: a name in ``report.figures.FIGURES``.

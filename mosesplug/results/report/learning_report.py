@@ -30,7 +30,7 @@ _HOW_TO_ESTIMATE = Message(
 
 @dataclass(frozen=True)
 class FitReport:
-    """What was learned from which data, and how well it scores.
+    """Learned weights, with the data that they were learned from, and their scores.
 
     Attributes:
         gains: what was gained by each metric.
@@ -222,5 +222,5 @@ def _runs(result: LearningResult, settings: LearningSettings, signature: str) ->
 
 
 def _format(signature: str, score: float | None) -> str:
-    """Return a score as people know it: for an error rate, the rate."""
+    """Format a score; of an error rate, the rate."""
     return format_score(None if score is None else display_score(signature, score))

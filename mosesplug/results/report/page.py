@@ -102,7 +102,7 @@ def render_page(data: ReportData, title: str, script: Script | None = None) -> s
     Args:
         data: the data of the report.
         title: its title.
-        script: what shows the run instead, where scripts run.
+        script: the scripts that show the run in a browser; None: the report only.
 
     Raises:
         UsageError: matplotlib is missing.

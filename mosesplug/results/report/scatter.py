@@ -1,7 +1,7 @@
 """Scatter plots as inline SVG, without matplotlib.
 
-They follow the page's width, colors and font. The better values are to the right and up, whichever
-way an axis counts.
+They follow the page's width, colors and font. Better values are to the right and up: axes of error
+rates are reversed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SCATTER_STYLE = """
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis: its label, and whether less is better, so that it is turned around."""
+    """An axis: its label, and whether it is reversed because less is better."""
 
     label: str
     is_turned: bool = False

@@ -152,7 +152,7 @@ export function computeSparseShares(lists, weights) {
 /**
  * Return the corpus score along one feature, through the present weights (Och 2003).
  *
- * The envelope of a sentence is followed from its present 1-best to both sides, as far as shown.
+ * The envelope of each sentence is followed from its present 1-best to `low` and to `high`.
  * @param {Lists} lists
  * @param {{slopes: Float32Array | Float64Array, scores: Float64Array, choice: Int32Array,
  *   totals: Float64Array, at: number, low: number, high: number}} line `at` is the present value of
