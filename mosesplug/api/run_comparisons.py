@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from mosesplug.api.tables.records import ShownRecord, tabulate_records
 from mosesplug.api.tables.table import Table
-from mosesplug.results.views.differences import FeatureChange, SentenceChange, WeightDifference
+from mosesplug.results.views.differences import FeatureChange, ReweightedDifference, SentenceChange
 from mosesplug.results.views.sentence import (
     FeatureContrast,
     HypothesisComparison,
@@ -85,7 +85,7 @@ class WeightEffect(ShownRecord):
         [('LM0_0', 1.5), ('TM0_0', 0.75)]
     """
 
-    difference: WeightDifference
+    difference: ReweightedDifference
 
     @property
     def score_a(self) -> float:

@@ -296,7 +296,7 @@ class IterationDifference(FirstBestDifference):
 
 
 @dataclass(frozen=True)
-class WeightDifference(FirstBestDifference):
+class ReweightedDifference(FirstBestDifference):
     """The 1-bests of the same lists at two weight vectors, A and B.
 
     Attributes:

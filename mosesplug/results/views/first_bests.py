@@ -27,8 +27,8 @@ from mosesplug.results.views.differences import (
     FeatureSwing,
     IterationDifference,
     ListedChange,
+    ReweightedDifference,
     SentenceChange,
-    WeightDifference,
 )
 from mosesplug.results.views.run import StoredRun
 from mosesplug.results.views.texts import ParallelText, decode_text
@@ -112,7 +112,7 @@ def compare_first_bests(
     iteration: int | None = None,
     text: ParallelText = ParallelText(),  # noqa: B008 - immutable
     top: int = 0,
-) -> WeightDifference:
+) -> ReweightedDifference:
     """Compare the 1-bests of the same lists at two weight vectors.
 
     Args:
@@ -143,7 +143,7 @@ def compare_first_bests(
         sides.append((first, _Side.of(run, vector, rows, first, words)))
     (here, one), (there, other) = sides
     features, changes = _compare_sides(run, sentences, one, other, here == there)
-    return WeightDifference(
+    return ReweightedDifference(
         a=weights[0][0],
         b=weights[1][0],
         metric=run.metric_name,
