@@ -63,12 +63,13 @@ def mbr(
         weights: weights that score the hypotheses, as for ``rerank``. None: the model scores of the
             lists; with a utility, lists without scores count all hypotheses alike.
         utility: what a hypothesis is worth if another one is right: the name of a metric with its
-            settings, such as ``"CHRF"`` or ``"BLEU tokenize:13a"``, or a metric; a function of two
-            lists of texts of equal length, hypotheses and what they are compared with, that returns
-            a number for each pair, called once for each sentence; or numbers in the order of the
-            hypotheses: ``[n, n]`` for each sentence, ``[hypotheses, width]``, of which a row holds
-            the utilities of a hypothesis if each one of its sentence is right, or ``[hypotheses]``,
-            which are maximized as they are. More is better. None: n-grams, see ``method``.
+            settings, such as ``"CHRF"`` or ``"BLEU tokenize:13a"``, or a metric, such as one of
+            ``command_metric``; a function of two lists of texts of equal length, hypotheses and
+            what they are compared with, that returns a number for each pair, called once for each
+            sentence; or numbers in the order of the hypotheses: ``[n, n]`` for each sentence,
+            ``[hypotheses, width]``, of which a row holds the utilities of a hypothesis if each one
+            of its sentence is right, or ``[hypotheses]``, which are maximized as they are. More is
+            better. None: n-grams, see ``method``.
         method: without ``utility``: ``"consensus"``, BLEU with the expected n-grams of the list
             (DeNero et al. 2009); ``"list"``, expected BLEU+1; ``"lattice"``, linear BLEU (Tromble
             et al. 2008).
@@ -126,7 +127,8 @@ def mbr(
             bounds = np.flatnonzero(np.diff(block.sentence_ids, prepend=-1, append=-1)).tolist()
             for first, last in pairwise(bounds):
                 texts = [compared.text(row) for row in range(first, last)]
-                utilities = None if take is None else partial(take, texts)
+                sentence = int(block.sentence_ids[first])
+                utilities = None if take is None else partial(take, texts, sentence)
                 words = [text.split() for text in texts] if utilities is None else []
                 ranked, own_gains = rank_by_risk(words, scores[first:last], utilities, criterion)
                 order.append(first + ranked)
@@ -160,8 +162,8 @@ def _find_scores(block: NBestList, scale: float, *, has_utility: bool) -> NDArra
 
 def _find_utilities(
     utility: Utility | None,
-) -> Callable[[Sequence[bytes]], NDArray[np.float64]] | None:
-    """Return a function of the texts of a sentence that returns their utilities."""
+) -> Callable[[Sequence[bytes], int], NDArray[np.float64]] | None:
+    """Return a function of a sentence's texts and number that returns utilities."""
     if utility is None:
         return None
     if isinstance(utility, str):
@@ -181,8 +183,9 @@ def _find_utilities(
     return _GivenUtilities(utility)
 
 
-def _call(function: UtilityFunction, texts: Sequence[bytes]) -> NDArray[np.float64]:
+def _call(function: UtilityFunction, texts: Sequence[bytes], sentence: int) -> NDArray[np.float64]:
     """Return the utilities of all pairs of ``n`` texts, float64 ``[n, n]``."""
+    del sentence  # a function gets texts only
     distinct = list(dict.fromkeys(text.decode("utf-8", "surrogateescape") for text in texts))
     n = len(distinct)
     hypotheses = [one for one in distinct for _ in distinct]
@@ -219,7 +222,7 @@ class _GivenUtilities:
         # A list of one array for each sentence, or an array [sentences, width, width].
         self._is_nested = self._dimensions == 3
 
-    def __call__(self, texts: Sequence[bytes]) -> NDArray[np.float64]:
+    def __call__(self, texts: Sequence[bytes], sentence: int) -> NDArray[np.float64]:
         count = len(texts)
         if self._is_nested:
             begin, end, what = self._sentences, self._sentences + 1, "sentences"

@@ -41,7 +41,8 @@ def command_metric(
         cache: the directory that keeps scores; None: the user's cache.
 
     Returns:
-        A metric for ``metrics`` of ``score`` and ``compare``, and ``metric`` of ``optimize``.
+        A metric for ``metrics`` of ``score`` and ``compare``, ``metric`` of ``optimize``, and
+        ``utility`` of ``mbr``.
 
     Raises:
         UsageError: the name or another argument cannot be used.

@@ -93,6 +93,11 @@ class CommandScorer:
         return CommandScorer, (self.call,)
 
     @property
+    def reads_references(self) -> bool:
+        """Whether the command gets more than the hypothesis."""
+        return self.call.format != "lines"
+
+    @property
     def version(self) -> str:
         """The version that the command announces."""
         return self._program.announce()[0]

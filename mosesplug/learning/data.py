@@ -31,7 +31,7 @@ from mosesplug.learning.watched import find_watched
 from mosesplug.learning.weights import StartingWeights, read_initial_weights, read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics.protocol import needs_outside, needs_references
-from mosesplug.metrics.scored import bind_source, has_scorer
+from mosesplug.metrics.scored import bind_source, find_scorers
 from mosesplug.optimizers import Progress
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers.domains import add_copies
@@ -255,7 +255,7 @@ def read_held_out_lists(
 
 def _bind_held_out(metric: Metric, lists: ListSettings, settings: LearningSettings) -> Metric:
     """Return a metric whose commands read the source of the held-out lists."""
-    if not has_scorer(metric):
+    if not find_scorers(metric):
         return metric
     if lists.source is not None and settings.heldout_source is None:
         raise UsageError(

@@ -66,6 +66,10 @@ class TextScorer(Protocol):
     def n_asked(self) -> int:
         """Number of texts that the program has scored."""
 
+    @property
+    def reads_references(self) -> bool:
+        """Whether it gets more than the hypothesis."""
+
     def score(self, questions: Sequence[Question]) -> NDArray[np.float64]:
         """Return the numbers of hypotheses, float64 ``[n, width]``.
 
@@ -81,10 +85,12 @@ class ScoredReferences(PreparedReferences):
     Attributes:
         lines: ``lines[sentence][k]``; empty without references.
         source: the source sentences; None if they are unknown.
+        sentence: as for ``OutsideMetric``.
     """
 
     lines: tuple[tuple[bytes, ...], ...]
     source: tuple[bytes, ...] | None
+    sentence: int | None = None
 
     def ask(self, sentence: int, hypothesis: bytes) -> Question:
         """Return the question for a hypothesis.
@@ -101,7 +107,9 @@ class ScoredReferences(PreparedReferences):
                 f"{known}, counted from 0"
             )
         source = None if self.source is None else self.source[sentence]
-        return Question(sentence, source, hypothesis, self.lines[sentence] if self.lines else ())
+        references = self.lines[sentence] if self.lines else ()
+        number = sentence if self.sentence is None else self.sentence
+        return Question(number, source, hypothesis, references)
 
 
 def compute_statistics(
@@ -158,6 +166,8 @@ class OutsideMetric(UnsmoothedMetric):
         version: that of the program that computes them, which the signature names.
         scorer: computes the scores from texts, in the place of ``columns``.
         source: the source sentences for the scorer; None if they are unknown.
+        sentence: the source sentence that all references belong to, where they are the hypotheses
+            of one sentence; None: each has its own.
 
     Raises:
         UsageError: an invalid name, formula, or number of columns.
@@ -171,6 +181,7 @@ class OutsideMetric(UnsmoothedMetric):
     version: str = ""
     scorer: TextScorer | None = field(default=None, compare=False, repr=False)
     source: tuple[bytes, ...] | None = field(default=None, compare=False, repr=False)
+    sentence: int | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -228,7 +239,8 @@ class OutsideMetric(UnsmoothedMetric):
         """Return the signature and fingerprint of the scores, and the texts for a scorer.
 
         Raises:
-            DataError: references differ in length, or from the source sentences.
+            DataError: references differ in length, or from the source sentences; or ``sentence``
+                has no source.
         """
         if self.scorer is None:
             return PreparedReferences(
@@ -238,21 +250,30 @@ class OutsideMetric(UnsmoothedMetric):
                 fingerprint=self.fingerprint,
             )
         n_sentences = check_references(references) if references else 0
-        if references and self.source is not None and len(self.source) != n_sentences:
+        source = self.source
+        if source is not None and self.sentence is not None:
+            if self.sentence >= len(source):
+                raise DataError(
+                    f"sentence {self.sentence} has no source: there are {len(source)}, counted "
+                    "from 0"
+                )
+            source = (source[self.sentence],) * n_sentences
+        if references and source is not None and len(source) != n_sentences:
             raise DataError(
-                f"{self.name} reads {len(self.source)} source sentences, but the references have "
+                f"{self.name} reads {len(source)} source sentences, but the references have "
                 f"{n_sentences} lines: give the source that the references translate"
             )
-        texts = [*references, *([] if self.source is None else [self.source])]
+        texts = [*references, *([] if source is None else [source])]
         return ScoredReferences(
             n_sentences=n_sentences,
             n_references=len(references),
             signature=f"{self.signature()}|nrefs:{len(references)}",
             fingerprint=combine_fingerprints(
-                ["source" if self.source is not None else "", reference_fingerprint(texts)]
+                ["source" if source is not None else "", reference_fingerprint(texts)]
             ),
             lines=tuple(zip(*references, strict=True)),
-            source=self.source,
+            source=source,
+            sentence=self.sentence,
         )
 
     def statistics(

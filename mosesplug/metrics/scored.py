@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from mosesplug.metrics.interpolated import InterpolatedMetric, InterpolatedReferences
-from mosesplug.metrics.outside import OutsideMetric
+from mosesplug.metrics.outside import OutsideMetric, TextScorer
 from mosesplug.metrics.protocol import Metric, PreparedReferences
 
 
@@ -26,11 +26,16 @@ def change_scored(metric: Metric, change: Callable[[OutsideMetric], OutsideMetri
     return metric
 
 
-def has_scorer(metric: Metric) -> bool:
-    """Return whether a command computes the metric, or a part of it, from texts."""
+def find_scorers(metric: Metric) -> dict[str, TextScorer]:
+    """Return the commands that compute a metric, or parts of it, by name."""
     if isinstance(metric, InterpolatedMetric):
-        return any(map(has_scorer, metric.metrics))
-    return isinstance(metric, OutsideMetric) and metric.scorer is not None
+        scorers: dict[str, TextScorer] = {}
+        for part in metric.metrics:
+            scorers |= find_scorers(part)
+        return scorers
+    if isinstance(metric, OutsideMetric) and metric.scorer is not None:
+        return {metric.name: metric.scorer}
+    return {}
 
 
 def list_scored(

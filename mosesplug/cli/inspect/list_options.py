@@ -39,7 +39,8 @@ def list_settings(without: Collection[str] = ()) -> NestedSettings:
 
 SCORE_COMMANDS = tuple(option.name for option in list_options(ScoreCommands))
 """Options of commands that score hypotheses."""
-_OWN_SCORES = ("scores", "ids", *SCORE_COMMANDS)
+_FILES_OF_SCORES = ("scores", "ids")
+_OWN_SCORES = (*_FILES_OF_SCORES, *SCORE_COMMANDS)
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,8 @@ class MbrCommand:
     hypotheses alike, as --scale 0 does.
 
     --metric compares each hypothesis with each other one by a metric of sentences, as in minimum
-    word error rate decoding (Stolcke et al. 1997): WER, CER, CHRF, TER, ...
+    word error rate decoding (Stolcke et al. 1997): WER, CER, CHRF, TER, or one that a
+    --score-command computes, which gets every pair of a list once.
 
     Examples: mosesplug mbr search-graphs/ --weights run1.dense --scale 20 -o translations;
     mosesplug mbr --nbest list --scores COMET=pairs.npy --scale 0 -o translations
@@ -165,7 +167,7 @@ class MbrCommand:
     metric: Annotated[
         str | None,
         Opt(
-            "With --nbest: maximize a metric, such as WER.",
+            "With --nbest: maximize a metric, such as WER [the first --score-command].",
             metavar="NAME",
             complete=complete_metrics,
             requires=("nbest",),
@@ -214,7 +216,7 @@ class MbrCommand:
     output: Output = None
     threads: Threads = THREADS
     quiet: Quiet = False
-    settings: Annotated[ListSettings, list_settings(_OWN_SCORES)] = NO_SETTINGS
+    settings: Annotated[ListSettings, list_settings(_FILES_OF_SCORES)] = NO_SETTINGS
 
 
 @dataclass(frozen=True)

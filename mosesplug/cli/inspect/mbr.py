@@ -14,11 +14,12 @@ from mosesplug.cli.inspect.list_options import MbrCommand
 from mosesplug.cli.shared.output import check_output, print_formats, progress_bar, write_output
 from mosesplug.errors import UsageError
 from mosesplug.forest.mbr import Criterion, Decision
+from mosesplug.learning.lists.outside import find_metric_of
 from mosesplug.learning.weighted_graphs import read_graph_weights, read_weighted_graphs
 from mosesplug.learning.weights import find_graph_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics.bleu.linear import LinearBleu
-from mosesplug.metrics.registry import metric as find_metric
+from mosesplug.metrics.scored import find_scorers
 from mosesplug.results.choices.mbr import (
     MbrTask,
     check_utility,
@@ -36,10 +37,7 @@ def mbr(options: MbrCommand) -> None:
     """Choose translations by minimum Bayes risk or consensus."""
     _check(options)
     utility = _parse_utility(options.scores)
-    metric = None
-    if options.metric is not None:
-        metric = find_metric(options.metric, options.metric_settings)
-        check_utility(metric)
+    metric = _find_metric(options)
     inputs = [options.graphs, options.nbest, options.store, options.sparse_weights]
     paths = [path for path in inputs if path is not None]
     paths += options.settings.input_paths
@@ -77,11 +75,34 @@ def mbr(options: MbrCommand) -> None:
 
 def _check(options: MbrCommand) -> None:
     """Reject settings of lists without lists, and numbers that are not finite."""
-    if options.nbest is None and (option := options.settings.first_given) is not None:
+    commands = options.settings.score_commands.commands
+    option = options.settings.first_given or ("score-command" if commands else None)
+    if options.nbest is None and option is not None:
         raise UsageError(f"--{option} requires --nbest")
+    if options.settings.source is not None and not (commands or options.settings.templates):
+        raise UsageError("--source requires --score-command or --templates")
+    for other in ("scores", "list_mbr", "lattice_mbr"):
+        if commands and getattr(options, other):
+            name = other.replace("_", "-")
+            raise UsageError(f"--score-command and --{name} exclude each other")
     for value, name in ((options.scale, "--scale"), (options.beam, "--beam")):
         if value is not None and not math.isfinite(value):
             raise UsageError(f"{name}={value:g}: it must be a finite number")
+
+
+def _find_metric(options: MbrCommand) -> Metric | None:
+    """Return the metric that compares hypotheses; start commands that score."""
+    commands = options.settings.score_commands.make_metrics(options.settings.source)
+    if options.metric is None and not commands:
+        return None
+    metric = find_metric_of(options.metric, options.metric_settings, commands)
+    if unused := [one.name for one in commands if one.name not in find_scorers(metric)]:
+        raise UsageError(
+            f"--score-command {unused[0]} would not be used: name it in --metric, too, as in "
+            f"{metric.name}:0.5+{unused[0]}:0.5"
+        )
+    check_utility(metric)
+    return metric
 
 
 def _parse_utility(text: str | None) -> ScoreSource | None:

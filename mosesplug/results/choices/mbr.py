@@ -40,6 +40,7 @@ from mosesplug.learning.sparse_coverage import SparseCoverage
 from mosesplug.learning.weighted_graphs import WeightedGraph
 from mosesplug.learning.weights import score_hypotheses
 from mosesplug.metrics.protocol import Metric, needs_outside, needs_texts
+from mosesplug.metrics.scored import change_scored, find_scorers
 from mosesplug.settings.lengths import LengthRange
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 from mosesplug.settings.scores.files import ScoreSource
@@ -136,7 +137,7 @@ def read_list_tasks(
             gains: Callable[[], NDArray[np.float64]] | None = None
             if metric is not None:
                 whole = [compared.text(row) for row in range(first, last)]
-                gains = partial(pairwise_scores, metric, whole)
+                gains = partial(pairwise_scores, metric, whole, int(block.sentence_ids[first]))
             if reader is not None:
                 taken = sign * reader.take(last - first, f"{path}:{block.lines[first]}")
                 gains = partial(np.asarray, taken)
@@ -200,21 +201,30 @@ def check_utility(metric: Metric) -> None:
     """Check that a metric can compare two hypotheses.
 
     Raises:
-        UsageError: it reads scores from outside.
+        UsageError: it reads scores from outside, or a command gets hypotheses only.
     """
     if needs_outside(metric) or not needs_texts(metric):
         raise UsageError(
             f"{metric.name} needs scores from outside, which compare no two hypotheses: name a"
             " metric of texts"
         )
+    for name, scorer in find_scorers(metric).items():
+        if not scorer.reads_references:
+            raise UsageError(
+                f"{name} reads hypotheses without references, so it compares no two: give "
+                "{--score-format json} or tsv"
+            )
 
 
-def pairwise_scores(metric: Metric, texts: Sequence[bytes]) -> NDArray[np.float64]:
+def pairwise_scores(
+    metric: Metric, texts: Sequence[bytes], sentence: int = 0
+) -> NDArray[np.float64]:
     """Return the sentence scores of all pairs of ``n`` texts, float64 ``[n, n]``.
 
     Row ``h`` has the scores of text ``h`` where the text of each column is the reference. Equal
-    texts are compared once.
+    texts are compared once. ``sentence`` is the number of their source sentence.
     """
+    metric = change_scored(metric, lambda scored: replace(scored, sentence=sentence))
     distinct = list(dict.fromkeys(texts))
     places = {text: place for place, text in enumerate(distinct)}
     n = len(distinct)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import mosesplug
 from mosesplug.cli.main import main
 
+SCORER = Path(__file__).parents[2] / "decoders" / "stand_in_scorer.py"
 LIST = "".join(f"{s} ||| h{s}{k} ||| LM0= {-k}.5 ||| {-k}\n" for s in range(3) for k in range(4))
 COMET = [0.1, 0.9, 0.3, 0.2, 0.5, 0.4, 0.7, 0.6, 0.8, 0.0, 0.1, 0.2]
 
@@ -46,6 +49,48 @@ def test_mbr_of_one_number_each(
 ) -> None:
     assert run("mbr", "--nbest", "list", "--scores", f"COMET=comet{mark}", "--quiet") == 0
     assert capsysbinary.readouterr().out.decode() == best
+
+
+def test_mbr_by_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """The share of the words that another hypothesis has; each pair is asked once."""
+    texts = ["a b", "a b c", "d", "a b", "e f g", "e"]
+    ids = [0, 0, 0, 0, 2, 2]
+    pairs = zip(ids, texts, strict=True)
+    Path("pairs").write_text("".join(f"{i} ||| {text} ||| LM0= 1\n" for i, text in pairs))
+    Path("source").write_text("eins\nzwei\ndrei\n")
+    command = f"{sys.executable} -IS {SCORER} log"
+    given = ("--score-command", f"SHARE={command}", "--source", "source", "--score-cache", "known")
+    for _ in range(2):
+        assert run("mbr", "--nbest", "pairs", *given, "--quiet") == 0
+        assert capsys.readouterr() == ("a b\n\ne\n", "")
+        asked = [line.split("\t") for line in Path("log").read_text().splitlines()]
+        assert len({*map(tuple, asked)}) == 3 + 2
+        assert len(asked) == 3 * 3 + 2 * 2
+        assert {(i, source) for i, source, _ in asked} == {("0", "eins"), ("2", "drei")}
+    share = mosesplug.command_metric("SHARE", command, source="source", cache="known")
+    chosen = mosesplug.mbr("pairs", utility=share)
+    assert chosen.texts == ["a b", "e"]
+    assert chosen.lists.scores[:1].tolist() == [(1 + 1 + 1 + 0) / 4]
+    assert len(Path("log").read_text().splitlines()) == len(asked)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("list",), "--score-command requires --nbest"),
+        (("--nbest", "list", "--list-mbr"), "--score-command and --list-mbr exclude each other"),
+        (("--nbest", "list", "--scores", "C=comet"), "--score-command and --scores exclude each"),
+        (("--nbest", "list", "--metric", "WER"), "SHARE would not be used: name it in --metric"),
+        (("--nbest", "list", "--score-format", "lines"), "SHARE reads hypotheses without refer"),
+    ],
+)
+def test_mbr_rejects_commands(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], message: str
+) -> None:
+    behavior = "lines" if "lines" in words else "right"
+    command = f"SHARE={sys.executable} -IS {SCORER} log {behavior}"
+    assert run("mbr", *words, "--score-command", command, "--score-cache", "known") == 2
+    assert message in capsys.readouterr().err
 
 
 def test_mbr_of_pairs(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
