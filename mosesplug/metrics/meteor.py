@@ -8,18 +8,20 @@ With the weighted matches ``m``, and the matches ``n`` without their weights,
     P = m / words of the hypothesis       F = P R / (alpha P + (1 - alpha) R)
     R = m / words of the reference        METEOR = F (1 - gamma (chunks / n) ** beta)
 
-and 0 without a match. A sentence that equals its reference has no penalty. The statistics of a
-hypothesis are exact matches, stem matches, chunks, and both lengths. As METEOR does, the score of a
-corpus is that of their sums, where the exception for equal sentences does not apply. With several
-references, the one with the best score for the hypothesis counts, the first in a tie.
+and 0 without a match. A sentence whose words all match in one chunk has no penalty: it counts no
+chunk. The statistics of a hypothesis are exact matches, stem matches, chunks, and both lengths. The
+score of a corpus is that of their sums. With several references, the one with the best score for
+the hypothesis counts, the first in a tie.
 
 The defaults are those of 2005, which NLTK has: alpha 0.9, beta 3, gamma 0.5, and weights of 1.
 METEOR 1.5 tuned them for each language, for English ``alpha:0.85,beta:0.2,gamma:0.6,stem:0.6``. Its
 matches of synonyms and paraphrases, which need WordNet and tables of paraphrases, and its discount
 of function words (``delta``), which needs lists of them, are not part of this metric.
 
-Matches and chunks are those of the alignment of METEOR 1.3 and later (see ``alignment``). NLTK
-aligns from right to left and may find more chunks.
+Matches and chunks are those of the alignment of METEOR 1.3 and later (see ``alignment``), whose
+program searches with a beam (``-x``) and may find more chunks. NLTK aligns from right to left and
+may find more, too. With a beam that is large enough, and all words weighted alike (``delta`` 0.5),
+statistics and scores are those of ``meteor-1.5.jar``.
 """
 
 from __future__ import annotations
@@ -82,6 +84,8 @@ def _count_matches(
                     exact += 1
                 else:
                     stems += 1
+        if chunks == 1 and exact + stems == last - first == end - start:
+            chunks = 0
         counts[row, 0], counts[row, 1], counts[row, 2] = exact, stems, chunks
         counts[row, 3], counts[row, 4] = last - first, end - start
 
@@ -263,6 +267,5 @@ class Meteor(WordMetric):
         recall = divide(weighted, reference_length, 0.0)
         weights = self.alpha * precision + (1.0 - self.alpha) * recall
         mean = divide(precision * recall, weights, 0.0)
-        same = (matches == length) & (matches == reference_length) & (chunks == 1.0)
-        fragmentation = np.where(same, 0.0, divide(chunks, matches, 0.0))
+        fragmentation = divide(chunks, matches, 0.0)
         return np.asarray(mean * (1.0 - self.gamma * fragmentation**self.beta))

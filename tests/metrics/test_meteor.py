@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -98,12 +101,62 @@ def test_stems_have_a_weight_of_their_own() -> None:
 
 
 def test_sums_are_scored_as_meteor_does() -> None:
+    """An equal sentence adds no chunk: ``meteor-1.5.jar`` has 2 chunks for both."""
     scorer = metric("METEOR")
     prepared = scorer.prepare([[b"a b c", b"d e f g"]])
-    rows = as_text([(0, b"a b c"), (1, b"d e x g")]).statistics(scorer, prepared)
-    assert rows.tolist() == [[3, 0, 1, 3, 3], [3, 0, 2, 4, 4]]
-    expected = 6 / 7 * (1 - 0.5 * (3 / 6) ** 3)
-    assert float(scorer.score(rows.sum(axis=0))) == pytest.approx(expected)
+    rows = as_text([(0, b"a b c"), (1, b"d e x g"), (1, b"e f g")]).statistics(scorer, prepared)
+    assert rows.tolist() == [[3, 0, 0, 3, 3], [3, 0, 2, 4, 4], [3, 0, 1, 3, 4]]
+    expected = 6 / 7 * (1 - 0.5 * (2 / 6) ** 3)
+    assert float(scorer.score(rows[:2].sum(axis=0))) == pytest.approx(expected)
+
+
+METEOR_JAR = os.environ.get("METEOR_JAR", "")
+
+
+@pytest.mark.skipif(not METEOR_JAR, reason="METEOR_JAR does not name meteor-1.5.jar")
+@pytest.mark.parametrize(
+    ("modules", "parameters", "settings"),
+    [
+        ("exact", "0.9 3.0 0.5", "alpha:0.9,beta:3,gamma:0.5"),
+        ("exact stem", "0.85 0.2 0.6", "case:false,stems:english,alpha:0.85,beta:0.2,gamma:0.6"),
+    ],
+)
+def test_statistics_and_scores_of_the_program(
+    recordings: Path, tmp_path: Path, modules: str, parameters: str, settings: str
+) -> None:
+    """One translation of 200 sentences against three others, and the first against itself."""
+    texts = [
+        (recordings / f"hindi-4ref/dev.en{number}").read_text().lower().splitlines()
+        for number in range(4)
+    ]
+    # The program needs its large beam for long sentences only, and is slow with it.
+    short = [row for row in zip(*texts, strict=True) if max(len(x.split()) for x in row) <= 16]
+    rows = [*short[:180], *([*row[:3], row[0]] for row in short[:20])]
+    *references, hypotheses = zip(*rows, strict=True)
+    (tmp_path / "hypotheses").write_text("".join(f"{line}\n" for line in hypotheses))
+    (tmp_path / "references").write_text("".join(f"{line}\n" for row in rows for line in row[:3]))
+    weights = {"exact": "1", "exact stem": "1 0.6"}[modules]
+    # The fourth parameter weights content and function words; the beam finds the best alignment.
+    command = ["java", "-Xmx1G", "-jar", METEOR_JAR, "hypotheses", "references", "-r", "3"]
+    command += ["-l", "en", "-x", "1000", "-m", modules, "-w", weights, "-p", f"{parameters} 0.5"]
+
+    def call(*words: str) -> list[str]:
+        return subprocess.run(
+            [*command, *words], cwd=tmp_path, check=True, capture_output=True, text=True
+        ).stdout.splitlines()
+
+    theirs = np.array([line.split() for line in call("-ssOut")], dtype=np.float64)
+    reported = [line.split()[-1] for line in call() if line.startswith(("Segment", "Final"))]
+    scorer = metric("METEOR", settings + (",stem:0.6" if "stem" in modules else ""))
+    prepared = scorer.prepare([[line.encode() for line in one] for one in references])
+    text = as_text([(number, line.encode()) for number, line in enumerate(hypotheses)])
+    ours = text.statistics(scorer, prepared)
+    is_equal = (ours[:, 2] == 0) & (ours[:, :2].sum(axis=1) > 0)
+    assert is_equal.any()
+    columns = [theirs[:, [4, 6]].sum(1), theirs[:, [8, 10]].sum(1), theirs[:, 20] - is_equal]
+    np.testing.assert_array_equal(ours, np.stack([*columns, theirs[:, 0], theirs[:, 1]], axis=1))
+    scores = [*scorer.sentence_scores(ours.astype(np.float64)), scorer.score(ours.sum(axis=0))]
+    np.testing.assert_allclose(scores, np.array(reported, dtype=np.float64), rtol=1e-12, atol=0)
 
 
 @pytest.mark.parametrize(
