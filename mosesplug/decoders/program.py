@@ -37,7 +37,7 @@ from mosesplug.decoders.protocol import (
     DecodingTask,
 )
 from mosesplug.decoders.servers.calls import to_request_text
-from mosesplug.decoders.servers.exactness import InexactServerError, require_exact
+from mosesplug.decoders.servers.exactness import Exactness, InexactServerError, require_exact
 from mosesplug.decoders.servers.server import ServerDecoder
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.events import Clock, DecodingProgress, Note, PhaseStarted
@@ -235,6 +235,7 @@ class ProgramDecoder(Decoder):
         task.watch(PhaseStarted(0, "compare"))
         numbered = [(number, text) for number, text in enumerate(sentences) if text.strip()]
         compared = numbered[:_COMPARED]
+        exactness: Exactness | None = None
         try:
             for number, text in enumerate(sentences):  # or an odd one ends the run in the middle
                 to_request_text(number, text)
@@ -255,15 +256,18 @@ class ProgramDecoder(Decoder):
                 raise
             server.close()
             reason = str(error).partition("\n")[0]
+            clock = Clock()
+            self._process(_COMPARING).decode(compared, weights)
             task.watch(
                 Note(
                     f"this decoder does not run as a server ({reason}); one is started for each"
-                    " batch"
+                    f" batch, which takes {clock.seconds():.1f} s for {len(compared)} sentences"
                 )
             )
-            return False
         for path in task.files.directory.glob(f"{_COMPARING}.*"):
             path.unlink()
+        if exactness is None:
+            return False
         if exactness.note is not None:
             task.watch(Note(exactness.note, is_warning=exactness.is_warning))
         server.expect(sentences)

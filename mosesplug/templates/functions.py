@@ -7,7 +7,7 @@ Names and counts are those of Moses' feature functions of the same names (``mose
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from mosesplug.options import Opt
@@ -80,6 +80,15 @@ class WordTranslationFeature(PhraseTemplate):
     @property
     def source_vocabulary(self) -> Vocabulary:
         return self.source_words
+
+    def split_scopes(self) -> tuple[PhraseTemplate, ...]:
+        return _split_contexts(self)
+
+    def split_phrase(self, phrase: Phrase) -> Iterator[Phrase]:
+        """Yield the aligned words."""
+        for i, j in phrase.pair.alignment:
+            words = PhrasePair((phrase.pair.source[i],), (phrase.pair.target[j],), ((0, 0),))
+            yield Phrase(phrase.start + i, words)
 
     def features(self, phrase: Phrase, context: PhraseContext) -> Iterator[str]:
         for i, j in phrase.pair.alignment:
@@ -188,6 +197,9 @@ class PhrasePairFeature(PhraseTemplate):
     def source_vocabulary(self) -> Vocabulary:
         return self.words
 
+    def split_scopes(self) -> tuple[PhraseTemplate, ...]:
+        return _split_contexts(self)
+
     def features(self, phrase: Phrase, context: PhraseContext) -> Iterator[str]:
         pair = f"{_join(phrase.pair.source)}~~{_join(phrase.pair.target)}"
         if self.simple:
@@ -282,6 +294,15 @@ class TargetNgramFeature(NgramTemplate):
                 yield from _join_known((*before, EOS) if is_whole else (EOS,), self.words)
             elif len(window) >= n and window[-1] != EOS:
                 yield from _join_known(window[-n:], self.words)
+
+
+def _split_contexts(
+    template: WordTranslationFeature | PhrasePairFeature,
+) -> tuple[PhraseTemplate, ...]:
+    """Return the template without contexts, and that of the contexts alone."""
+    if template.scope != "source" or not template.simple:
+        return (template,)
+    return (replace(template, source_context=False), replace(template, simple=False))
 
 
 def _join_known(words: Words, vocabulary: Vocabulary) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -62,7 +62,7 @@ class Template:
 
     @property
     def scope(self) -> Scope:
-        """What it sees; features of scope ``phrase`` can be folded into a phrase table."""
+        """What it sees; scopes other than ``target`` can be folded into phrase tables."""
         return "target"
 
     @property
@@ -96,6 +96,14 @@ class PhraseTemplate(Template):
         """Yield the features of a phrase without prefix, one as often as it occurs."""
         raise NotImplementedError
 
+    def split_scopes(self) -> tuple[PhraseTemplate, ...]:
+        """Return templates of one scope each that together have its features."""
+        return (self,)
+
+    def split_phrase(self, phrase: Phrase) -> Iterator[Phrase]:
+        """Yield the smallest phrases whose features add up to those of a phrase."""
+        yield phrase
+
     def count(self, derivation: AlignedDerivation) -> Counts:
         target, begin = derivation.target, 0
         features: list[str] = []
@@ -120,9 +128,24 @@ class PhraseTemplate(Template):
         Raises:
             ValueError: they depend on other target words.
         """
+        return self._collect(self._features_in(phrase, source))
+
+    def sum_weights(self, phrase: Phrase, source: Words, weights: Mapping[str, float]) -> float:
+        """Return the sum of weights times values of the features of ``count_phrase``.
+
+        Args:
+            weights: by name; others are 0.
+
+        Raises:
+            ValueError: as ``count_phrase``.
+        """
+        names = (f"{self.name}_{feature}" for feature in self._features_in(phrase, source))
+        return sum(weights.get(name, 0.0) for name in names)
+
+    def _features_in(self, phrase: Phrase, source: Words) -> Iterator[str]:
         if self.scope == "target":
             raise ValueError(f"features of {self.name} depend on other target words")
-        return self._collect(self.features(phrase, PhraseContext(source, phrase.pair.target, 0)))
+        return self.features(phrase, PhraseContext(source, phrase.pair.target, 0))
 
 
 @dataclass(frozen=True)

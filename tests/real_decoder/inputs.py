@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.real_decoder.system import System
 
-__all__ = ["FUNCTIONS", "confusion_networks", "hierarchical", "lattices", "sparse"]
+__all__ = ["CONTEXTS", "FUNCTIONS", "confusion_networks", "hierarchical", "lattices", "sparse"]
 
 FUNCTIONS = """\
 Distortion
@@ -18,6 +18,15 @@ PhrasePairFeature name=PP unrestricted=1 simple=1 source-context=0
 SourceWordDeletionFeature name=SWD factor=0
 """
 """In place of the line Distortion: functions that depend on one phrase pair."""
+
+CONTEXTS = """\
+Distortion
+TargetWordInsertionFeature name=TWI factor=0
+WordTranslationFeature name=WT input-factor=0 output-factor=0 simple=1 source-context=1
+PhrasePairFeature name=PP unrestricted=1 simple=1 source-context=1
+WordTranslationFeature name=WTI simple=0 source-context=1 ignore-punctuation=1
+"""
+"""In place of the line Distortion: functions that also depend on the source sentence."""
 
 _GLUE = """\
 <s> [X] ||| <s> [S] ||| 1 ||| ||| 0

@@ -86,6 +86,8 @@ def test_text_tables_are_exact(
     [
         (CUBE, inputs.FUNCTIONS),
         (STACKS, inputs.FUNCTIONS),
+        (CUBE, inputs.CONTEXTS),
+        (STACKS, inputs.CONTEXTS),
         # Moses computes phrase pairs without target words from memory that is not theirs.
         (f"{CUBE} -drop-unknown true", inputs.FUNCTIONS.replace("PhrasePairFeature", "#")),
     ],
@@ -107,7 +109,7 @@ def test_sums_of_sparse_weights_are_exact(
     weights = ModelWeights(read_show_weights(shown).groups)
     fresh = ProcessDecoder(decoder, config, tmp_path, NBEST)
     batch = sentences(programs)[:-5:-1]
-    batch.append((60, b"ein mann qqqqq ein mann ein mann qqqq1 ."))
+    batch.append((60, b"ein mann qqqqq ein mann ein mann - qqqq1 ."))
     notes: list[str] = []
     with ServerDecoder(
         decoder, config, tmp_path, NBEST, network="auto", note=notes.append
@@ -147,9 +149,10 @@ def test_functions_across_phrases_restart_the_server(programs: Programs, tmp_pat
         now = replace(weights, sparse={"TB_ein:mann": 0.5, "TB_a:man": 2.0})
         assert count_differing_lists(online.decode(batch, now), fresh.decode(batch, now)) == 0
     assert re.fullmatch(
-        "Moses' server takes no sparse weights in a request, and sums of them cannot be folded into"
-        r" its phrase table \(no feature function depends on one phrase pair\): it is started again"
-        r" whenever they change, in \d+\.\d s",
+        "the decoder's server takes no sparse weights in a request, and sums of them cannot be"
+        r" folded into its phrase table \(TB \(TargetBigramFeature\) depends on more than one"
+        r" phrase pair and the source sentence\): it is started again whenever they change, in"
+        r" \d+\.\d s",
         notes[-1],
     )
 

@@ -30,6 +30,7 @@ PROBE = xmlrpc.client.dumps((), "system.listMethods").encode()
 _PIECE = 1 << 16
 _LARGEST_HEAD = 1 << 20
 _LARGEST_HYPOTHESIS = 1 << 18
+_LARGEST_PAIR = 1 << 12
 _DEEPEST = 16
 _TAG = re.compile(rb"<member>\s*<name>(scores|align)</name>|<member>|</member>")
 _LONGEST_FAULT = 500
@@ -117,13 +118,20 @@ def format_request_weights(weights: ModelWeights, kept: Mapping[str, tuple[float
     return "\t".join(texts)
 
 
-def largest_reply(nbest: int) -> int:
+def largest_reply(nbest: int, n_words: int = 0, n_contexts: int = 0) -> int:
     """Return how many bytes the reply to a request for so many hypotheses may have.
 
     A hypothesis of 80 words with 200 sparse features, each of which a reply repeats with markup,
-    takes an eighth of what is allowed for one.
+    takes an eighth of what is allowed for one. The same holds for pairs of source words, which a
+    reply of Moses' server repeats for each feature function.
+
+    Args:
+        nbest: length of the list.
+        n_words: length of the source sentence.
+        n_contexts: number of functions with a feature for each pair of source words.
     """
-    return _LARGEST_HEAD + nbest * _LARGEST_HYPOTHESIS
+    pairs = n_contexts * n_words**2
+    return _LARGEST_HEAD + nbest * (_LARGEST_HYPOTHESIS + pairs * _LARGEST_PAIR)
 
 
 class _BoundedSocket(socket.socket):

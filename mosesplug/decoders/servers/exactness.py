@@ -128,10 +128,8 @@ def _fold(
             raise CannotFoldError("the model has another phrase table than one text table")
         sample_text = [sentence for _, sentence in sentences]
         folded = FoldedTables.fold(tables, flags, server.directory, [*sample_text, *text])
-        if others := folded.convert_weights(weights).sparse:
-            raise CannotFoldError(
-                f"{min(others)} belongs to no function that depends on one phrase pair"
-            )
+        if why := folded.explain_unfolded(folded.convert_weights(weights)):
+            raise CannotFoldError(why)
         sample = folded.sample_weights(sample_text, server.directory)
         changed = replace(change_weights(weights), sparse={**weights.sparse, **sample})
         expected = list(fresh.decode(sentences, changed))
@@ -139,7 +137,7 @@ def _fold(
             return folded
         raise CannotFoldError("its lists differ from those of a decoder started with them")
     except CannotFoldError as error:
-        server.no_folding = f"sums of them cannot be folded into its phrase table ({error})"
+        server.no_folding = str(error)
         return None
 
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from formats.errors import FormatError, quote
+from formats.moses.decoder_flags import flag_name, group_flags
 from formats.moses.ini import FeatureLine, MosesIni
 from formats.text import write_atomic
+from formats.weights.encoding import decode
 from formats.weights.files import WeightGroup
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.servers.folding import (
     FoldableEntryCheck,
     FoldedPhrase,
+    FoldedPlace,
     Folding,
     PhraseFolder,
     UnknownWords,
@@ -26,16 +30,19 @@ from mosesplug.decoders.servers.sentence_tables import (
     FACTOR_DELIMITER,
     SENTENCE_TABLE,
     VOCABULARY,
+    Complete,
     SentenceTables,
     TableEntries,
     list_phrases,
     list_settings,
+    list_spans,
     rewrite_line,
     split_words,
     write_sentence_table,
 )
 from mosesplug.errors import DecoderError, UsageError
-from mosesplug.templates.declaration import read_ini_function
+from mosesplug.templates.declaration import FUNCTIONS, read_ini_function
+from mosesplug.templates.derivation import Words
 from mosesplug.templates.template import PhraseTemplate
 
 _DIGITS = ("FoldedSum1", "FoldedSum2", "FoldedSum3")
@@ -60,8 +67,8 @@ _HIDDEN = (
 _FIXED = {"output-factors": ("0",), "factor-delimiter": ("|",), "mapping": ("0 T 0", "T 0")}
 _OFF = frozenset(("", "0", "false", "no"))
 
-_NO_WORD = b"-\n"
-"""The vocabulary of source words, which makes all others ``OTHER``."""
+_NO_WORDS = b""
+"""The vocabulary of source words: all are ``OTHER``."""
 
 _MARK = re.compile(rb"\|([0-9]+)-([0-9]+)\|")
 """The mark behind the target words of a phrase: its first and last source position."""
@@ -93,7 +100,7 @@ class FoldedTables(SentenceTables):
         directory: Path,
         sentences: Iterable[bytes],
     ) -> FoldedTables:
-        """Fold all functions of the decoder that depend on one phrase pair.
+        """Fold all functions that depend on one phrase pair and the source sentence.
 
         Args:
             tables: the tables of a configuration.
@@ -112,13 +119,16 @@ class FoldedTables(SentenceTables):
                 raise CannotFoldError(f"the source sentence {quote(text)} has several factors")
         table = _find_table(tables)
         lines, functions = _find_functions(ini, directory)
-        if not functions:
-            raise CannotFoldError("no feature function depends on one phrase pair")
         for line in ini.features:
             if line in lines or line is table:
                 continue
             if line.kind not in _NEUTRAL or any(map(_SPARSE_ARGUMENT.match, line.arguments)):
-                raise CannotFoldError(f"{line.name} ({line.kind}) depends on more")
+                raise CannotFoldError(
+                    f"{line.name} ({line.kind}) depends on more than one phrase pair and the source"
+                    " sentence"
+                )
+        if not functions:
+            raise CannotFoldError("no feature function depends on one phrase pair")
         for name in _HIDDEN:
             if settings.get(name, "") not in _OFF:
                 raise CannotFoldError(f"the decoder is called with {name}")
@@ -128,6 +138,8 @@ class FoldedTables(SentenceTables):
         is_dropped = settings.get("drop-unknown", "") not in _OFF
         unknown = UnknownWords(_find_penalty(ini), is_dropped)
         folding = Folding(lines, functions, unknown)
+        if folding.contextual and "input-factors" in map(flag_name, dict(group_flags(flags))):
+            raise CannotFoldError("the decoder is called with input-factors")
         for value in ini.section("weight"):
             if folding.folds(value.text):
                 # A process prefers it to the weights that are sent.
@@ -164,6 +176,10 @@ class FoldedTables(SentenceTables):
             b"output-factor": b"0,1,2,3",
             b"tuneable-components": ",".join((*self._tuneable, "0")).encode(),
         }
+        if self.folding.contextual:
+            changes[b"input-factor"] = b"0,1"
+            surface = b"" if self.ini.section("input-factors") else b"0\n"
+            lines.append(b"\n[input-factors]\n%b1\n" % surface)
         if table.arguments.get("tuneable", "true") in _OFF:
             del changes[b"tuneable-components"]
         lines[table.line - 1] = rewrite_line(
@@ -176,7 +192,7 @@ class FoldedTables(SentenceTables):
             for words in [bytes(self._words(directory, 1))]
         )
         write_atomic(path, b"".join(lines))
-        for place, content in enumerate((_NO_WORD, format_digits())):
+        for place, content in enumerate((_NO_WORDS, format_digits())):
             words_file = path.parent / self._words(directory, place)
             words_file.parent.mkdir(parents=True, exist_ok=True)
             words_file.write_bytes(content)
@@ -197,6 +213,15 @@ class FoldedTables(SentenceTables):
         }
         return replace(weights, groups=groups, sparse=sparse)
 
+    def explain_unfolded(self, weights: ModelWeights) -> str | None:
+        """Name the first sparse weight of no folded function; as ``SentenceTables``."""
+        if not weights.sparse:
+            return None
+        return (
+            f"{min(weights.sparse)} belongs to no function that depends on one phrase pair and the"
+            " source sentence only"
+        )
+
     def format_constant_weights(self) -> bytes:
         """Return the weights of the functions that add up digits."""
         return format_digit_weights(_DIGITS)
@@ -210,15 +235,28 @@ class FoldedTables(SentenceTables):
             DecoderError: a sum is too large.
         """
         (table,) = self.texts
-        data = self.folder.write(self._fold(text, current), weights)
+        data = self.folder.write(self._fold(text, current), _decode_words(text), weights)
         write_sentence_table(directory, table, data)
 
-    def complete(self, text: bytes, hypothesis: bytes, features: bytes) -> tuple[bytes, bytes]:
-        """Remove the marks of phrases from a hypothesis, and compute its features."""
-        source = split_words(text)
+    def mark_text(self, text: bytes) -> bytes:
+        """Return a sentence with the positions of its words, if contexts need them."""
+        return b" ".join(self._mark(0, split_words(text)))
+
+    def complete(self, text: bytes) -> Complete:
+        """Remove the marks of phrases from hypotheses, and compute their features."""
+        count = cache(partial(self.folder.count, source=_decode_words(text)))
+        return partial(self._complete, split_words(text), count)
+
+    def _complete(
+        self,
+        source: Sequence[bytes],
+        count: Callable[[int, FoldedPhrase, int], tuple[tuple[int, float], ...]],
+        hypothesis: bytes,
+        features: bytes,
+    ) -> tuple[bytes, bytes]:
         words: list[bytes] = []
         phrase_words: list[bytes] = []
-        rows: list[tuple[FoldedPhrase, int]] = []
+        counts: list[tuple[tuple[int, float], ...]] = []
         dropped = set(range(len(source)))
         for word in split_words(hypothesis):
             mark = _MARK.fullmatch(word)
@@ -226,7 +264,7 @@ class FoldedTables(SentenceTables):
                 phrase_words.append(word)
                 continue
             first, last = int(mark[1]), int(mark[2]) + 1
-            rows.append(self._find_row(source[first:last], phrase_words))
+            counts.append(count(first, *self._find_row(source[first:last], phrase_words)))
             dropped.difference_update(range(first, last))
             words += phrase_words
             phrase_words = []
@@ -236,37 +274,45 @@ class FoldedTables(SentenceTables):
                 " for each batch ({--online-decoder process})"
             )
         # Phrases without target words have no mark; only unknown words have such.
-        rows += (self._find_row(source[at : at + 1], ()) for at in sorted(dropped))
-        return b" ".join(words), features.rstrip(b" ") + self.folder.format_features(rows)
+        counts += (count(at, *self._find_row(source[at : at + 1], ())) for at in sorted(dropped))
+        return b" ".join(words), features.rstrip(b" ") + self.folder.format_features(counts)
 
     def sample_weights(self, sentences: Iterable[bytes], current: Path) -> dict[str, float]:
         """Return a weight for each feature that the hypotheses of sentences can have."""
         sentences = list(sentences)
         self.expect(sentences, current)
-        return self.folder.sample_weights(
-            phrase for text in sentences for phrase in self._fold(text, current)
-        )
+        weights: dict[str, float] = {}
+        for text in sentences:
+            places = self._fold(text, current)
+            weights.update(self.folder.sample_weights(places, _decode_words(text)))
+        return weights
 
-    def _fold(self, text: bytes, current: Path) -> list[FoldedPhrase]:
-        """Return the entries for the phrases of a sentence."""
+    def _fold(self, text: bytes, current: Path) -> list[FoldedPlace]:
+        """Return the entries of a sentence; without contexts, each phrase has one place."""
         self.expect([text], current)
-        phrases = list_phrases(text, self.longest)
-        lines = self.entries.of(0, phrases)
-        folded = []
-        for phrase in phrases:
-            is_unknown = phrase not in lines and b" " not in phrase
-            if phrase not in lines and not is_unknown:
+        words = split_words(text)
+        lines = self.entries.of(0, list_phrases(text, self.longest))
+        places: dict[bytes, FoldedPlace] = {}
+        for start, end in list_spans(len(words), self.longest):
+            text = b" ".join(words[start:end])
+            if end - start > 1 and text not in lines:
                 continue
-            known = self.phrases.get(phrase)
-            if known is None:
-                known = (
-                    self.folder.fold_unknown(phrase, len(self._tuneable))
-                    if is_unknown
-                    else self.folder.fold(lines[phrase])
+            phrase = self.phrases.get(text)
+            if phrase is None:
+                phrase = self.phrases[text] = (
+                    self.folder.fold(lines[text])
+                    if text in lines
+                    else self.folder.fold_unknown(text, len(self._tuneable))
                 )
-                self.phrases[phrase] = known
-            folded.append(known)
-        return folded
+            source = b" ".join(self._mark(start, words[start:end]))
+            places.setdefault(source, FoldedPlace(start, source, phrase))
+        return list(places.values())
+
+    def _mark(self, start: int, words: Sequence[bytes]) -> Iterable[bytes]:
+        """Yield words with their positions as second factors, if contexts need them."""
+        if not self.folding.contextual:
+            return words
+        return (b"%b|%d" % (word, position) for position, word in enumerate(words, start))
 
     def _find_row(
         self, source: Sequence[bytes], target: Sequence[bytes]
@@ -302,6 +348,10 @@ class FoldedTables(SentenceTables):
         vars(self).update(state, folder=PhraseFolder(state["folding"]), phrases={})
 
 
+def _decode_words(text: bytes) -> Words:
+    return tuple(map(decode, split_words(text)))
+
+
 def _find_table(tables: SentenceTables) -> FeatureLine:
     """Return the only phrase table."""
     others = [line for line in tables.ini.features if line.kind.startswith("PhraseDictionary")]
@@ -316,17 +366,20 @@ def _find_table(tables: SentenceTables) -> FeatureLine:
 def _find_functions(
     ini: MosesIni, directory: Path
 ) -> tuple[tuple[FeatureLine, ...], tuple[PhraseTemplate, ...]]:
-    """Return the functions that depend on one phrase pair, and how to compute them."""
-    lines, functions = [], []
+    """Return the functions that can be folded, and how to compute them."""
+    lines: list[FeatureLine] = []
+    functions: list[PhraseTemplate] = []
     for line in ini.features:
         text = ini.lines[line.line - 1].partition(b"#")[0].decode(errors="surrogateescape")
         try:
             template = read_ini_function(f"{text} name={line.name}", directory)
-        except UsageError:
+        except UsageError as error:
+            if line.kind in FUNCTIONS:
+                raise CannotFoldError(str(error)) from error
             continue
-        if isinstance(template, PhraseTemplate) and template.scope == "phrase":
+        if isinstance(template, PhraseTemplate) and template.scope != "target":
             lines.append(line)
-            functions.append(template)
+            functions += template.split_scopes()
     return tuple(lines), tuple(functions)
 
 

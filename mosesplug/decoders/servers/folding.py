@@ -1,8 +1,9 @@
 """Fold sums of sparse weights into phrase tables of one sentence.
 
 Moses' server takes dense weights by request, and reads sparse weights only when it starts. Features
-that depend on one phrase pair need no weights there: each entry of its phrase table carries the sum
-of their weights, and their values are computed here, from the segmentation of each hypothesis.
+that depend on one phrase pair and the source sentence need no weights there: each entry of its
+phrase table carries the sum of their weights, and their values are computed here, from the
+segmentation of each hypothesis.
 
 The sum must act where Moses applies the weights of its own functions: on the score of a hypothesis,
 but neither on the table limit nor on estimates of future scores. (A text table is loaded before
@@ -13,8 +14,11 @@ weights never change, add it up again. The search is that of the decoder's own f
 by hypothesis.
 
 For unknown words Moses evaluates its functions during the search, so that the weights of all but
-``WordTranslationFeature`` act on estimates, too. Each unknown word gets an entry with one more
-score: the sum of these weights and the penalty of unknown words.
+``WordTranslationFeature`` and source contexts act on estimates, too. Each unknown word gets an
+entry with one more score: the sum of these weights and the penalty of unknown words.
+
+Source contexts differ from place to place: for them, each place of a sentence has entries of its
+own. The position of a source word is its second factor, which only the phrase table reads.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ import threading
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,9 +39,9 @@ from formats.moses.ini import FeatureLine
 from formats.weights.encoding import decode, encode
 from mosesplug.decoders.servers.sentence_tables import split_words
 from mosesplug.errors import DecoderError
-from mosesplug.templates.derivation import PhrasePair
+from mosesplug.templates.derivation import Phrase, PhrasePair, Words
 from mosesplug.templates.functions import WordTranslationFeature
-from mosesplug.templates.template import PhraseTemplate
+from mosesplug.templates.template import Counts, PhraseTemplate
 
 BASE = 4096
 """Values of a digit."""
@@ -82,7 +87,7 @@ class Folding:
 
     Attributes:
         lines: feature functions of the decoder, as lines of its configuration.
-        functions: how they are computed, in the same order.
+        functions: how they are computed; each has one scope, ``phrase`` or ``source``.
         unknown: settings for unknown words.
     """
 
@@ -93,7 +98,17 @@ class Folding:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the functions, as ``WT`` of the features ``WT_...``."""
-        return tuple(template.name for template in self.functions)
+        return tuple(line.name for line in self.lines)
+
+    @property
+    def local(self) -> tuple[PhraseTemplate, ...]:
+        """The functions that see one phrase pair."""
+        return tuple(template for template in self.functions if template.scope == "phrase")
+
+    @property
+    def contextual(self) -> tuple[PhraseTemplate, ...]:
+        """The functions that also see the source sentence."""
+        return tuple(template for template in self.functions if template.scope == "source")
 
     @property
     def scale(self) -> float:
@@ -150,7 +165,7 @@ class _Entry:
     """An entry of a phrase table, in three pieces, between which sums are inserted.
 
     Attributes:
-        pieces: up to the digits, up to the additional score, the remainder.
+        pieces: behind the source up to the digits, up to the additional score, the remainder.
         points: alignment points of the word that carries the digits, 0 for no word.
         pair: source, target and alignment.
     """
@@ -160,9 +175,9 @@ class _Entry:
     pair: PhrasePair
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FoldedPhrase:
-    """The entries of a source phrase and their features.
+    """The entries of a source phrase and their features, except for contexts.
 
     Attributes:
         entries: in the order of the table.
@@ -177,6 +192,21 @@ class FoldedPhrase:
     early: _Features
     penalty: float = 0.0
     rows: Mapping[bytes, Sequence[int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FoldedPlace:
+    """The entries for a place of a sentence.
+
+    Attributes:
+        start: position of the first source word.
+        source: the source phrase in the table.
+        phrase: the entries.
+    """
+
+    start: int
+    source: bytes
+    phrase: FoldedPhrase
 
 
 class PhraseFolder:
@@ -197,7 +227,7 @@ class PhraseFolder:
             lines: whole lines of the phrase table, as ``check_entry`` admits them.
         """
         entries = tuple(_cut_entry(line) for line in lines.split(b"\n") if line)
-        late = [self._count(entry.pair, self._folding.functions) for entry in entries]
+        late = [self._count(entry.pair, self._folding.local) for entry in entries]
         return self._collect(entries, late, [{} for _ in entries])
 
     def fold_unknown(self, word: bytes, n_scores: int) -> FoldedPhrase:
@@ -207,7 +237,7 @@ class PhraseFolder:
             word: the word.
             n_scores: number of scores of the phrase table.
         """
-        functions, unknown = self._folding.functions, self._folding.unknown
+        functions, unknown = self._folding.local, self._folding.unknown
         is_dropped = unknown.are_dropped and not _DIGIT.search(word)
         target = b"" if is_dropped else word
         scores = b" ".join([b"1"] * n_scores)
@@ -223,17 +253,22 @@ class PhraseFolder:
             _UNKNOWN * unknown.weight,
         )
 
-    def write(self, phrases: Sequence[FoldedPhrase], weights: Mapping[str, float]) -> bytes:
-        """Return the entries of phrases with the sums of their weights.
+    def write(
+        self, places: Sequence[FoldedPlace], source: Words, weights: Mapping[str, float]
+    ) -> bytes:
+        """Return the entries of a sentence with the sums of their weights.
 
         Args:
+            source: the sentence.
             weights: weights of features by name; others are 0.
 
         Raises:
             DecoderError: a sum is too large.
         """
+        phrases = [place.phrase for place in places]
         entries = [entry for phrase in phrases for entry in phrase.entries]
         late = self._sum([phrase.late for phrase in phrases], weights)
+        late += self._sum_contexts(places, source, weights)
         early = self._sum([phrase.early for phrase in phrases], weights)
         early += np.repeat([p.penalty for p in phrases], [len(p.entries) for p in phrases])
         points = np.array([max(1, entry.points) for entry in entries], dtype=np.float64)
@@ -249,49 +284,69 @@ class PhraseFolder:
             )
         digits = [column.tolist() for column in _split_digits(steps.astype(np.int64))]
         scores = [b"1" if log == 0.0 else b"%.9g" % math.exp(log) for log in logs.tolist()]
+        sources = [place.source for place in places for _ in place.phrase.entries]
         lines = [
-            b"%b|%b|%b|%b%b %b%b\n"
-            % (pieces[0], _TOKENS[high], _TOKENS[middle], _TOKENS[low], pieces[1], score, pieces[2])
+            b"%b ||| %b|%b|%b|%b%b %b%b\n"
+            % (
+                *(source_phrase, entry.pieces[0], _TOKENS[high], _TOKENS[middle], _TOKENS[low]),
+                *(entry.pieces[1], score, entry.pieces[2]),
+            )
             if entry.points
-            else b"%b %b%b\n" % (pieces[1], score, pieces[2])
-            for entry, high, middle, low, score in zip(entries, *digits, scores, strict=True)
-            for pieces in [entry.pieces]
+            else b"%b ||| %b %b%b\n" % (source_phrase, entry.pieces[1], score, entry.pieces[2])
+            for source_phrase, entry, high, middle, low, score in zip(
+                sources, entries, *digits, scores, strict=True
+            )
         ]
         return b"".join(lines)
 
-    def format_features(self, rows: Iterable[tuple[FoldedPhrase, int]]) -> bytes:
+    def count(
+        self, start: int, phrase: FoldedPhrase, row: int, source: Words
+    ) -> tuple[tuple[int, float], ...]:
+        """Return the features of an entry: numbers and values.
+
+        Args:
+            start: position of its first source word.
+            phrase: has the entry.
+            row: its number there.
+            source: the sentence.
+        """
+        at = Phrase(start, phrase.entries[row].pair)
+        contexts = self._number_all(
+            template.count_phrase(at, source) for template in self._folding.contextual
+        )
+        return (*phrase.early.row(row), *phrase.late.row(row), *contexts.items())
+
+    def format_features(self, counts: Iterable[Iterable[tuple[int, float]]]) -> bytes:
         """Return the features of a hypothesis as they stand in an n-best list.
 
         Args:
-            rows: its entries, in target order.
+            counts: from ``count``, of its entries in target order.
         """
         totals: dict[int, float] = {}
-        for phrase, row in rows:
-            for features in (phrase.early, phrase.late):
-                for number, value in features.row(row):
-                    totals[number] = totals.get(number, 0.0) + value
+        for features in counts:
+            for number, value in features:
+                totals[number] = totals.get(number, 0.0) + value
         return b"".join(b" %b= %g" % (self._labels[n], value) for n, value in totals.items())
 
-    def sample_weights(self, phrases: Iterable[FoldedPhrase]) -> dict[str, float]:
-        """Return a weight for each feature of phrases, to compare decoders with.
+    def sample_weights(self, places: Iterable[FoldedPlace], source: Words) -> dict[str, float]:
+        """Return a weight for each feature of a sentence, to compare decoders with.
 
         Their sums are exact in single precision, in any order.
         """
-        numbers = {
-            number
-            for phrase in phrases
-            for features in (phrase.late, phrase.early)
-            for number in features.ids.tolist()
+        names = {
+            name
+            for place in places
+            for entry in place.phrase.entries
+            for template in self._folding.functions
+            for name in template.count_phrase(Phrase(place.start, entry.pair), source)
         }
-        names = [self._names[number] for number in sorted(numbers)]
         return {name: (zlib.crc32(encode(name)) % 65 - 32) / 64 for name in names}
 
     def _count(self, pair: PhrasePair, templates: Iterable[PhraseTemplate]) -> dict[int, float]:
-        return {
-            self._number(name): value
-            for template in templates
-            for name, value in template.count_pair(pair).items()
-        }
+        return self._number_all(template.count_pair(pair) for template in templates)
+
+    def _number_all(self, counts: Iterable[Counts]) -> dict[int, float]:
+        return {self._number(name): value for own in counts for name, value in own.items()}
 
     def _number(self, name: str) -> int:
         if (number := self._numbers.get(name)) is not None:
@@ -327,6 +382,22 @@ class PhraseFolder:
         products = own[places] * np.concatenate([part.values for part in parts])
         rows = np.repeat(np.arange(len(counts)), counts)
         return np.bincount(rows, weights=products, minlength=len(counts)).astype(np.float64)
+
+    def _sum_contexts(
+        self, places: Sequence[FoldedPlace], source: Words, weights: Mapping[str, float]
+    ) -> Floats:
+        """Return the sum of the weights of contexts of each entry."""
+        sums = np.zeros(sum(len(place.phrase.entries) for place in places))
+        if not weights:
+            return sums
+        entries = [
+            Phrase(place.start, entry.pair) for place in places for entry in place.phrase.entries
+        ]
+        for template in self._folding.contextual:
+            # Most parts are in several entries, and names are not kept: each sentence has others.
+            add_up = cache(partial(template.sum_weights, source=source, weights=weights))
+            sums += [sum(map(add_up, template.split_phrase(phrase))) for phrase in entries]
+        return sums
 
 
 class FoldableEntryCheck:
@@ -405,13 +476,13 @@ def _cut_entry(line: bytes) -> _Entry:
     alignment = others[0] if points else b" 0-0 " if words else b" "
     remainder = b" |||".join([b"", alignment, *others[1:]])
     if not words:
-        head = b"%b||| ||| %b" % (source, scores.strip(b" \t"))
+        head = b"||| %b" % scores.strip(b" \t")
         return _Entry((b"", head, remainder), 0, pair)
     carrier = min((count, j) for j, count in enumerate(counts) if count)[1] if points else 0
     before = b"".join(word + _NO_DIGITS + b" " for word in words[:carrier])
     after = b"".join(b" " + word + _NO_DIGITS for word in words[carrier + 1 :])
     pieces = (
-        b"%b||| %b%b" % (source, before, words[carrier]),
+        before + words[carrier],
         b"%b ||| %b" % (after, scores.strip(b" \t")),
         remainder,
     )

@@ -48,6 +48,9 @@ _LONGEST_BY_DEFAULT = 20
 
 FACTOR_DELIMITER = b"|"
 
+Complete = Callable[[bytes, bytes], tuple[bytes, bytes]]
+"""Completes text and features of a hypothesis."""
+
 _BLANKS = re.compile(rb"[ \t]+")
 _ARGUMENTS = re.compile(rb"\S+")
 
@@ -145,6 +148,11 @@ class SentenceTables:
         """Return the weights that the server must be sent for these weights."""
         return weights
 
+    def explain_unfolded(self, weights: ModelWeights) -> str | None:
+        """Return why tables cannot carry the sparse weights, if one cannot."""
+        del weights
+        return None
+
     def format_constant_weights(self) -> bytes:
         """Return further lines of the server's ``-weight-file``."""
         return b""
@@ -170,20 +178,19 @@ class SentenceTables:
             lines = self.entries.of(number, phrases)
             write_sentence_table(directory, line, b"".join(lines.values()))
 
-    def complete(self, text: bytes, hypothesis: bytes, features: bytes) -> tuple[bytes, bytes]:
-        """Return text and features of a hypothesis as the decoder writes them to a list.
+    def mark_text(self, text: bytes) -> bytes:
+        """Return a sentence as the server must be sent it."""
+        return text
 
-        Args:
-            text: the sentence.
-            hypothesis: its translation in the server's reply, with marks of phrases if requests
-                ask for them.
-            features: its features field in the reply.
+    def complete(self, text: bytes) -> Complete:
+        """Return a function that completes the hypotheses of a sentence.
 
-        Raises:
-            DecoderError: the hypothesis was not made of the entries for this sentence.
+        It takes a hypothesis in the server's reply, with marks of phrases if requests ask for them,
+        and its features field, and returns both as the decoder writes them to a list. It raises
+        ``DecoderError`` if the hypothesis was not made of the entries for this sentence.
         """
         del text
-        return hypothesis, features
+        return lambda hypothesis, features: (hypothesis, features)
 
 
 def write_sentence_table(directory: Path, line: FeatureLine, data: bytes) -> None:
@@ -315,7 +322,8 @@ def list_phrases(text: bytes, longest: int) -> list[bytes]:
     The decoder looks up the first factor of each word: ``haus`` of ``haus|NN``.
     """
     words = [word.partition(FACTOR_DELIMITER)[0] for word in split_words(text)]
-    return list(dict.fromkeys(_spans(words, longest)))
+    spans = list_spans(len(words), longest)
+    return list(dict.fromkeys(b" ".join(words[first:last]) for first, last in spans))
 
 
 def split_words(text: bytes) -> list[bytes]:
@@ -323,12 +331,11 @@ def split_words(text: bytes) -> list[bytes]:
     return [word for word in _BLANKS.split(text.strip(b" \t\r\n")) if word]
 
 
-def _spans(words: Sequence[bytes], longest: int) -> Iterator[bytes]:
-    for first in range(len(words)):
-        phrase = b""
-        for word in words[first : first + longest]:
-            phrase = phrase + b" " + word if phrase else word
-            yield phrase
+def list_spans(n_words: int, longest: int) -> Iterator[tuple[int, int]]:
+    """Yield begin and end of all phrases of up to so many words, in order."""
+    for first in range(n_words):
+        for last in range(first, min(first + longest, n_words)):
+            yield first, last + 1
 
 
 def rewrite_line(line: bytes, kind: str, changes: Mapping[bytes, bytes]) -> bytes:

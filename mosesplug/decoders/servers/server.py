@@ -14,13 +14,14 @@ interface only.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
-from formats.moses.ini import read_moses_ini
+from formats.moses.ini import MosesIni, read_moses_ini
+from formats.moses.ini_features import TRUE_WORDS
 from formats.nbest.block import NBestList
 from formats.weights.files import format_sparse
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists
@@ -249,7 +250,7 @@ class ServerDecoder(BatchDecoder):
         servers = self._running(weights)
         tables = self._tables
         sent_weights = weights if tables is None else tables.convert_weights(weights)
-        spelled = format_request_weights(sent_weights, self._kept)
+        spelled = format_request_weights(sent_weights, self._ini.weights)
         replies = [b""] * len(texts)
         waiting = deque(range(len(texts)))
 
@@ -286,17 +287,20 @@ class ServerDecoder(BatchDecoder):
         """Return a sentence's n-best lines; its id is its place in the mini-batch."""
         tables = self._tables
         with_segmentation = tables is not None and tables.with_segmentation
-        request = translate_request(text, self._nbest, weights, with_segmentation=with_segmentation)
+        marked = text if tables is None else tables.mark_text(text.encode()).decode()
+        request = translate_request(
+            marked, self._nbest, weights, with_segmentation=with_segmentation
+        )
         try:
-            answer = server.call(request, self._timeout, largest_reply(self._nbest))
+            largest = largest_reply(self._nbest, len(text.split()), self._n_contexts)
+            answer = server.call(request, self._timeout, largest)
         except DecoderError as error:
             raise type(error)(f"sentence {number}: {error}") from error
         try:
             reply = parse_reply(answer)
             if tables is None:
                 return format_nbest_lines(place, reply, self._nbest)
-            complete = partial(tables.complete, text.encode())
-            return format_nbest_lines(place, reply, self._nbest, complete)
+            return format_nbest_lines(place, reply, self._nbest, tables.complete(text.encode()))
         except DecoderError as error:
             problem = f"sentence {number}: {error}"
             raise make_error(problem, server.command, server.stderr) from error
@@ -356,6 +360,7 @@ class ServerDecoder(BatchDecoder):
         if not any(sent.sparse.values()):
             return sent
         self._restarts_for_sparse = True
+        self.no_folding = self.no_folding or self._tables.explain_unfolded(sent)
         self.tables = None
         self.restart_each_batch = True
         return weights
@@ -365,10 +370,14 @@ class ServerDecoder(BatchDecoder):
         if self._has_noted_restarts:
             return
         self._has_noted_restarts = True
-        reason = "" if self.no_folding is None else f", and {self.no_folding}"
+        reason = (
+            ""
+            if self.no_folding is None
+            else f", and sums of them cannot be folded into its phrase table ({self.no_folding})"
+        )
         self._note(
-            f"Moses' server takes no sparse weights in a request{reason}: it is started again"
-            f" whenever they change, in {self._seconds_to_start:.1f} s"
+            f"the decoder's server takes no sparse weights in a request{reason}: it is started"
+            f" again whenever they change, in {self._seconds_to_start:.1f} s"
         )
 
     def _launched(self, place: int, weights: ModelWeights) -> ServerProcess:
@@ -401,8 +410,14 @@ class ServerDecoder(BatchDecoder):
         return f"{self._prefix}{place + 1}.tables"
 
     @cached_property
-    def _kept(self) -> Mapping[str, tuple[float, ...]]:
-        return read_moses_ini(self._config).weights
+    def _ini(self) -> MosesIni:
+        return read_moses_ini(self._config)
+
+    @cached_property
+    def _n_contexts(self) -> int:
+        """The number of functions with source contexts."""
+        texts = (line.arguments.get("source-context", "") for line in self._ini.features)
+        return sum(text.lower() in TRUE_WORDS for text in texts)
 
     def _note_once(self, text: str) -> None:
         if text not in self._noted:

@@ -21,6 +21,7 @@ from mosesplug.decoders.servers.calls import (
     ServerLost,
     format_nbest_lines,
     format_request_weights,
+    largest_reply,
     parse_reply,
     post_request,
     translate_request,
@@ -190,3 +191,10 @@ def test_weights_of_a_request_are_whole_groups() -> None:
     assert format_request_weights(weights, kept) == "LM0=0.1\tTM0=1 0.25 -1e-07"
     with pytest.raises(DecoderError, match="TM0 has components that are not tuned"):
         format_request_weights(weights, {"TM0": (9.0,)})
+
+
+def test_the_largest_reply_with_source_contexts() -> None:
+    """Of Moses' server, for 28 words, with word translations and phrase pairs in contexts."""
+    size, n_hypotheses = 58_307_237, 70
+    assert largest_reply(n_hypotheses) < size
+    assert size < largest_reply(n_hypotheses, 28, 2) / 4

@@ -94,8 +94,8 @@ def test_new_sparse_weights_restart_the_server(
     assert [lists[0].text(0) for lists in (first, second, third)] == [b"a c", b"c a", b"c a"]
     assert len(pids()) == 3
     assert notes == [
-        "Moses' server takes no sparse weights in a request: it is started again whenever they"
-        " change, in 9.0 s"
+        "the decoder's server takes no sparse weights in a request: it is started again whenever"
+        " they change, in 9.0 s"
     ]
 
 

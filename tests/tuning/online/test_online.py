@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -227,7 +228,11 @@ def test_only_active_weights_change(toy: Toy) -> None:
 
 def test_a_decoder_that_is_not_a_server_is_started_for_each_batch(toy: Toy, log: Log) -> None:
     tune(online(toy, "auto", epochs=1, online=OnlineSettings()), log)
-    assert any("does not run as a server" in note.text for note in log.of(Note))
+    notes = "\n".join(note.text for note in log.of(Note))
+    assert re.search(
+        r"not run as a server \(.*\); .* batch, which takes \d.* for 10 sentences", notes
+    )
+    assert not list((toy.directory / "auto").glob("compared.*"))
     tune(online(toy, "process", epochs=1))
     auto, process = (toy.directory / name / "run1.weights.txt" for name in ("auto", "process"))
     assert auto.read_bytes() == process.read_bytes()
