@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.arrays import FeatureMask, Floats32, Statistics, Weights
+from mosesplug.arrays import FeatureMask, Floats32, SentenceValues, Statistics, Weights
 from mosesplug.errors import UsageError
 from mosesplug.tuning_set import TuningSet
 
@@ -137,9 +137,12 @@ class Candidates:
     Attributes:
         answers: these questions. ``score`` and ``first_best`` are always answered.
         shards: of lists only, the ``ListShards``; the lists of this process are one shard.
+        sentence_weights: of search graphs only, the weights of their sentences, all above 0; None:
+            1 each. Lists have them in their ``TuningSet``.
     """
 
     shards: Any
+    sentence_weights: SentenceValues | None
 
     answers: ClassVar[frozenset[Question]] = frozenset()
 

@@ -9,7 +9,16 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from mosesplug.arrays import Bools, Floats, Floats32, Ints, Ints32, Statistics, Weights
+from mosesplug.arrays import (
+    Bools,
+    Floats,
+    Floats32,
+    Ints,
+    Ints32,
+    SentenceValues,
+    Statistics,
+    Weights,
+)
 from mosesplug.candidates import Objective, Question
 from mosesplug.errors import DataError, OptimizerError, UsageError
 from mosesplug.features import FeatureSpace
@@ -66,6 +75,7 @@ class GraphDerivations(GraphSource):
         metric: Metric,
         prepared: PreparedReferences,
         threads: int = 1,
+        sentence_weights: SentenceValues | None = None,
     ) -> GraphDerivations:
         """Return the derivations of all graphs of each sentence.
 
@@ -76,12 +86,13 @@ class GraphDerivations(GraphSource):
             metric: the metric of translations.
             prepared: the references, compiled for the metric.
             threads: number of threads over the sentences; results do not depend on it.
+            sentence_weights: the weight of each sentence that has graphs; None: 1 each.
 
         Raises:
             DataError: see ``graph_source``.
         """
         united = [[unite_graphs(own)] if own else [] for own in graphs]
-        lines = graph_source(united, space, metric, prepared, threads)
+        lines = graph_source(united, space, metric, prepared, threads, sentence_weights)
         return cls(
             **vars(lines),
             graphs=tuple(own[0] for own in united if own),
@@ -170,9 +181,14 @@ class GraphDerivations(GraphSource):
 
     def expected_error(self, gains: LinearBleu, temperature: float) -> Objective:
         """Return the mean expected error of a sentence minus entropy."""
-        scaled = gains.scale(float(self.n_sentences))
+        scaled = gains.scale(self.total_weight)
         return lambda weights: risk(
-            self._scored, weights, scaled, temperature=temperature, threads=self.threads
+            self._scored,
+            weights,
+            scaled,
+            temperature=temperature,
+            threads=self.threads,
+            sentence_weights=self.sentence_weights,
         )
 
     def expected_bleu(self, temperature: float) -> Objective:
@@ -180,7 +196,11 @@ class GraphDerivations(GraphSource):
 
         def objective(weights: Weights) -> tuple[float, Weights]:
             value, gradient = xbleu(
-                self._scored, weights, temperature=temperature, threads=self.threads
+                self._scored,
+                weights,
+                temperature=temperature,
+                threads=self.threads,
+                sentence_weights=self.sentence_weights,
             )
             return -value, -gradient
 
@@ -198,8 +218,8 @@ class GraphDerivations(GraphSource):
     ) -> Objective:
         """Return minus the mean log-probability of the oracles.
 
-        The gain is linear BLEU at the 1-best of the initial weights, times the number of sentences
-        and BLEU, which gives it the unit of a sentence's BLEU. Oracles use only edges of
+        The gain is linear BLEU at the 1-best of the initial weights, times the weight of all
+        sentences and BLEU, which gives it the unit of a sentence's BLEU. Oracles use only edges of
         derivations within the tolerance, or are the best derivation of each sentence.
         """
         _require_linear(gain, "oracle_gain")
@@ -210,7 +230,7 @@ class GraphDerivations(GraphSource):
             )
         totals = self.expansion_point(weights)
         gains = linear_bleu(totals, brevity=HALF_SLOPE)
-        unit = self.n_sentences * float(self.metric.score(totals))
+        unit = self.total_weight * float(self.metric.score(totals))
         sentences, _ = self.choose_sentences(oracles)
         return self.softmax(
             gains.scale(unit),
@@ -253,9 +273,13 @@ class GraphDerivations(GraphSource):
             cost[graph.split.edge_offsets[-2] :] += margin * best
             costs.append(cost)
         margins = costs if margin > 0.0 else None
+        counts = self._weights_of(sentences)
         return lambda weights: softmax_margin(
-            graphs, oracles, margins, weights, threads=self.threads
+            graphs, oracles, margins, weights, threads=self.threads, sentence_weights=counts
         )
+
+    def _weights_of(self, sentences: Ints) -> SentenceValues | None:
+        return None if self.sentence_weights is None else self.sentence_weights[sentences]
 
     @cached_property
     def _scored(self) -> tuple[ScoredGraph, ...]:
@@ -331,7 +355,7 @@ class GraphDerivations(GraphSource):
             sparse,
             np.concatenate([part.stats for part in parts]),
             np.concatenate([part.lengths for part in parts]).astype(np.int32),
-        )
+        ).weigh(self._weights_of(sentences))
 
     def _each(self, places: Iterable[int], work: Callable[[int], Result]) -> list[Result]:
         """Return the results of ``work`` for the given sentences, in order."""

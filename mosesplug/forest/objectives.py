@@ -24,7 +24,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from mosesplug.arrays import Bools, Floats
+from mosesplug.arrays import Bools, Floats, SentenceValues
 from mosesplug.forest.inside_outside import (
     Posterior,
     add_features,
@@ -90,6 +90,7 @@ def softmax_margin(
     weights: Floats,
     *,
     threads: int = 1,
+    sentence_weights: SentenceValues | None = None,
 ) -> tuple[float, Floats]:
     """Return the negative mean log-probability of oracles, with costs of the others.
 
@@ -102,6 +103,7 @@ def softmax_margin(
             cost, 0 or more; None: without costs.
         weights: float64 ``[n_columns]``.
         threads: number of threads; the result does not depend on it.
+        sentence_weights: the weight of each sentence, above 0; None: 1 each.
     """
 
     def part(sentence: int) -> _Slope:
@@ -128,7 +130,8 @@ def softmax_margin(
         change = split.on_graph(uses - good_uses, graph.graph.n_edges)
         return log_all - good, graph.graph, change
 
-    return _mean_objective(part, _count_sentences(graphs, oracles), len(weights), threads)
+    counts = _weigh_each(_count_sentences(graphs, oracles), sentence_weights)
+    return _mean_objective(part, counts, len(weights), threads)
 
 
 def risk(
@@ -138,6 +141,7 @@ def risk(
     *,
     temperature: float = 0.0,
     threads: int = 1,
+    sentence_weights: SentenceValues | None = None,
 ) -> tuple[float, Floats]:
     """Return the mean expected error by linear BLEU minus entropy, and its gradient.
 
@@ -148,6 +152,7 @@ def risk(
         gains: gains of words and matching n-grams; the error is minus their sum.
         temperature: factor of the entropy (survey, equation 45).
         threads: number of threads; the result does not depend on it.
+        sentence_weights: the weight of each sentence, above 0; None: 1 each.
     """
 
     def part(sentence: int) -> _Slope:
@@ -160,11 +165,16 @@ def risk(
         value -= temperature * distribution.log_partition
         return value, graph.graph, change
 
-    return _mean_objective(part, len(graphs), len(weights), threads)
+    return _mean_objective(part, _weigh_each(len(graphs), sentence_weights), len(weights), threads)
 
 
 def xbleu(
-    graphs: Sequence[ScoredGraph], weights: Floats, *, temperature: float = 0.0, threads: int = 1
+    graphs: Sequence[ScoredGraph],
+    weights: Floats,
+    *,
+    temperature: float = 0.0,
+    threads: int = 1,
+    sentence_weights: SentenceValues | None = None,
 ) -> tuple[float, Floats]:
     """Return BLEU of expected statistics plus entropy, to maximize, and its gradient.
 
@@ -178,6 +188,7 @@ def xbleu(
         weights: float64 ``[n_columns]``.
         temperature: factor of the mean entropy (survey, equation 45).
         threads: number of threads; the result does not depend on it.
+        sentence_weights: the weight of each sentence, above 0; None: 1 each.
 
     Returns:
         The value, without entropy from 0 to 1. If some n-gram order has no match, value and
@@ -208,19 +219,22 @@ def xbleu(
         _, change = _average(graph, distribution, values)
         return own, graph.graph, change
 
-    share = temperature / max(len(graphs), 1)
+    counts = _weigh_each(len(graphs), sentence_weights)
+    share = temperature / max(counts.sum(), 1.0)
     sentences = list(_map_in_order(statistics, len(graphs), threads))
     growing = [mask for _, mask in sentences]
-    sums = np.array([row for row, _ in sentences]).reshape(-1, 2 * ORDER).sum(axis=0)
+    rows = np.array([row for row, _ in sentences]).reshape(-1, 2 * ORDER)
+    sums = (counts[:, None] * rows).sum(axis=0)
     statistics_of_all = np.empty(2 * ORDER + 1)
     statistics_of_all[0:-1:2], statistics_of_all[1:-1:2] = sums[:ORDER], sums[ORDER:]
-    statistics_of_all[-1] = sum(graph.reference_length for graph in graphs)
+    lengths = [graph.reference_length for graph in graphs]
+    statistics_of_all[-1] = counts @ np.array(lengths)
     value, by_statistics = expected_bleu(statistics_of_all)
     by_matches = np.concatenate([[0.0], by_statistics[0:-1:2]])
     by_totals = by_statistics[1:-1:2]
     if value == 0.0:
         return 0.0, np.zeros(len(weights))
-    return _sum_objective(part, len(graphs), len(weights), threads, value)
+    return _sum_objective(part, counts, len(weights), threads, value)
 
 
 def _oracle_posterior(
@@ -248,30 +262,39 @@ def _count_sentences(graphs: Sequence[object], oracles: Sequence[object]) -> int
     return len(graphs)
 
 
+def _weigh_each(n_sentences: int, weights: SentenceValues | None) -> SentenceValues:
+    return np.ones(n_sentences) if weights is None else weights
+
+
 def _mean_objective(
-    part: Callable[[int], _Slope], n_sentences: int, n_columns: int, threads: int
+    part: Callable[[int], _Slope], counts: SentenceValues, n_columns: int, threads: int
 ) -> tuple[float, Floats]:
-    """Return the mean over the sentences of values and gradients."""
-    value, gradient = _sum_objective(part, n_sentences, n_columns, threads, 0.0)
-    n = max(n_sentences, 1)
-    return value / n, gradient / n
+    """Return the weighted mean over the sentences of values and gradients."""
+    value, gradient = _sum_objective(part, counts, n_columns, threads, 0.0)
+    total = counts.sum() if len(counts) else 1.0
+    return value / total, gradient / total
 
 
 def _sum_objective(
-    part: Callable[[int], _Slope], n_sentences: int, n_columns: int, threads: int, value: float
+    part: Callable[[int], _Slope],
+    counts: SentenceValues,
+    n_columns: int,
+    threads: int,
+    value: float,
 ) -> tuple[float, Floats]:
-    """Return ``value`` plus the sentences' values, and the gradient.
+    """Return ``value`` plus the weighted sum over sentences, and its gradient.
 
     The gradient is float64 ``[n_columns]``.
     """
     gradient = np.zeros(n_columns)
-    for own, graph, by_scores in _map_in_order(part, n_sentences, threads):
-        value += own
+    slopes = _map_in_order(part, len(counts), threads)
+    for count, (own, graph, by_scores) in zip(counts.tolist(), slopes, strict=True):
+        value += count * own
         add_features(
             graph.feature_indptr,
             graph.feature_indices,
             graph.feature_values,
-            by_scores,
+            count * by_scores,
             gradient,
         )
     return value, gradient

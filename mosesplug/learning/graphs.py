@@ -111,7 +111,7 @@ def read_graph_data(
             f"{', '.join([*known][:30])}"
         )
     bare = Problem(
-        _empty_tuning_set(space, metric),
+        _empty_tuning_set(space, metric, len(sentences)),
         metric,
         minima=start.minima,
         maxima=start.maxima,
@@ -126,7 +126,9 @@ def read_graph_data(
             [line.split() for line in sentence_lines] for sentence_lines in zip(*own, strict=True)
         ]
         graphs = [sentences[number] for number in numbers.tolist()]
-        part = add_graphs(bare, algorithm, graphs, words, metric.prepare(own))
+        weights = problem.tuning_set.sentence_weights
+        own_weights = None if weights is None else weights[numbers]
+        part = add_graphs(bare, algorithm, graphs, words, metric.prepare(own), own_weights)
         lengths = problem.source_lengths
         own_lengths = None if lengths is None else lengths[numbers]
         return replace(problem, source=part.source, source_lengths=own_lengths)
@@ -147,12 +149,12 @@ def read_graph_data(
     return data.note_missing(len(sentences), "search graphs", "graphs")
 
 
-def _empty_tuning_set(space: FeatureSpace, metric: Metric) -> TuningSet:
-    """Return a tuning set without sentences."""
+def _empty_tuning_set(space: FeatureSpace, metric: Metric, n_sentences: int) -> TuningSet:
+    """Return a tuning set of sentences without hypotheses."""
     return TuningSet(
         space,
-        np.zeros(0, np.int64),
-        np.zeros(1, np.int64),
+        np.arange(n_sentences),
+        np.zeros(n_sentences + 1, np.int64),
         np.zeros((0, space.n_dense), np.float32),
         None,
         np.zeros((0, metric.n_statistics), np.int32),

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from mosesplug.arrays import FeatureMask, Statistics, Weights
+from mosesplug.arrays import FeatureMask, SentenceValues, Statistics, Weights
 from mosesplug.candidates import Candidates, Question, Surface
 from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace
@@ -60,12 +60,14 @@ class GraphSource(Candidates):
         n_features: number of columns of the feature space.
         metric: the metric of the corpus score.
         pool: thread pool over the sentences; None to run without threads.
+        sentence_weights: see ``Candidates``.
     """
 
     sentences: tuple[_Sentence, ...]
     n_features: int
     metric: Metric
     pool: ThreadPoolExecutor | None = field(repr=False)
+    sentence_weights: SentenceValues | None
 
     answers: ClassVar[frozenset[Question]] = frozenset({"lines"})
 
@@ -74,12 +76,20 @@ class GraphSource(Candidates):
         """Number of sentences."""
         return len(self.sentences)
 
+    @property
+    def total_weight(self) -> float:
+        """Sum of the weights of the sentences; without weights, their number."""
+        if self.sentence_weights is None:
+            return float(self.n_sentences)
+        return float(self.sentence_weights.sum())
+
     def lines(self, active: FeatureMask, weights: Weights) -> GraphSpace:
         """Return the space of the active weights; the others keep ``weights``."""
         base = np.where(active, 0.0, weights)
         axes = np.flatnonzero(active)
         spreads = self.each(lambda sentence: _spread(sentence, axes))
-        return GraphSpace(self, axes, base, np.mean(spreads, axis=0))
+        spread = np.average(spreads, axis=0, weights=self.sentence_weights)
+        return GraphSpace(self, axes, base, spread)
 
     def score(self, weights: Weights) -> float:
         """Return the corpus score of the best derivations; ties as in ``forest.viterbi``."""
@@ -87,8 +97,10 @@ class GraphSource(Candidates):
 
     def first_best(self, weights: Weights) -> Statistics:
         """Return the summed statistics of the best derivations."""
-        rows = self.each(lambda sentence: _first_best(sentence, weights))
-        return np.asarray(np.asarray(rows).sum(axis=0, dtype=np.float64))
+        rows = np.asarray(self.each(lambda sentence: _first_best(sentence, weights)))
+        if self.sentence_weights is not None:
+            rows = self.sentence_weights[:, None] * rows
+        return np.asarray(rows.sum(axis=0, dtype=np.float64))
 
     def each(self, work: Callable[[_Sentence], Result]) -> list[Result]:
         """Return the results of ``work`` for all sentences, in order."""
@@ -108,6 +120,7 @@ def graph_source(
     metric: Metric,
     references: PreparedReferences,
     threads: int,
+    sentence_weights: SentenceValues | None = None,
 ) -> GraphSource:
     """Create a source of search graphs that replaces n-best lists.
 
@@ -118,6 +131,7 @@ def graph_source(
         metric: the metric of translations.
         references: the references as prepared by ``metric.prepare``.
         threads: number of threads over the sentences; results do not depend on it.
+        sentence_weights: the weight of each sentence that has graphs; None: 1 each.
 
     Raises:
         DataError: there is no graph, or there are more sentences than in the references.
@@ -137,7 +151,7 @@ def graph_source(
         translations = Translations(number, graph.words, metric, references, most)
         sentences.append(_Sentence(number, sentence_graph(graph), translations))
     pool = ThreadPoolExecutor(threads) if threads > 1 else None
-    return GraphSource(tuple(sentences), len(space), metric, pool)
+    return GraphSource(tuple(sentences), len(space), metric, pool, sentence_weights)
 
 
 @dataclass(frozen=True)
@@ -179,13 +193,19 @@ class GraphSpace:
         for line in range(len(directions)):
             thresholds = np.concatenate([own.thresholds(line) for own in envelopes])
             statistics = [own.statistics(line) for own in envelopes]
+            exact: DTypeLike = np.int64
+            if (counts := source.sentence_weights) is not None:
+                statistics = [
+                    count * own for count, own in zip(counts.tolist(), statistics, strict=True)
+                ]
+                exact = np.float64
             changes = np.concatenate([np.diff(own, axis=0) for own in statistics])
             order = np.argsort(thresholds, kind="stable")
             start = np.sum([own[0] for own in statistics], axis=0)
             surface = np.empty((len(order) + 1, len(start)))
             surface[0] = start
-            # Sums of whole numbers: exact.
-            surface[1:] = start + np.cumsum(changes[order], axis=0, dtype=np.int64)
+            # Sums of whole numbers, also times whole weights, are exact.
+            surface[1:] = start + np.cumsum(changes[order], axis=0, dtype=exact)
             yield thresholds[order], np.asarray(source.metric.score(surface))
 
 
@@ -205,7 +225,7 @@ class _Envelopes(NamedTuple):
     def thresholds(self, line: int) -> Vector:
         return self.starts[self.lines[line] + 1 : self.lines[line + 1]]
 
-    def statistics(self, line: int) -> NDArray[np.int32]:
+    def statistics(self, line: int) -> NDArray[Any]:
         return self.counts[self.lines[line] : self.lines[line + 1]]
 
 

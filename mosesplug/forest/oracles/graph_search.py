@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.arrays import Floats32, Statistics
+from mosesplug.arrays import Floats32, SentenceValues, Statistics
 from mosesplug.candidates import Candidates, HopeFear, Question, ScoredDerivation
 from mosesplug.forest.ngrams.states import TextGraph
 from mosesplug.forest.oracles.bleu import BleuGraph, bleu_graph, list_by_value
@@ -41,10 +41,12 @@ class GraphSearch(Candidates):
         graphs: one search graph per sentence.
         beam: number of partial derivations to keep per node; None: one, chosen as Moses does; 0
             keeps all, which is exact but feasible only for small graphs.
+        sentence_weights: see ``Candidates``.
     """
 
     graphs: Sequence[SearchGraph]
     beam: int | None = None
+    sentence_weights: SentenceValues | None = None
 
     answers: ClassVar[frozenset[Question]] = frozenset({"updates"})
 
@@ -60,9 +62,10 @@ class GraphSearch(Candidates):
     def first_best(self, weights: NDArray[np.floating]) -> Statistics:
         """Return the summed statistics of the 1-best hypotheses."""
         totals = np.zeros(9, dtype=np.float32)
-        single = weights.astype(np.float32)
+        single, counts = weights.astype(np.float32), self.sentence_weights
         for sentence in range(self.n_sentences):
-            totals += self.model_best(sentence, single).statistics
+            rows = self.model_best(sentence, single).statistics
+            totals += rows if counts is None else np.float32(counts[sentence]) * rows
         return totals.astype(np.float64)
 
     def widen(self, beam: int) -> GraphSearch:

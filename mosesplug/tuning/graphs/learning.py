@@ -84,7 +84,8 @@ def use_graphs(
         )
         every = [graphs.of_sentence(number) for number in range(graphs.n_sentences)]
         words = read_sentence_references(data.configuration, graphs.n_sentences)
-        return add_graphs(own, algorithm, every, words, data.references)
+        weights = None if data.sentence_weights is None else data.sentence_weights.values
+        return add_graphs(own, algorithm, every, words, data.references, weights)
 
 
 def keeps_scale(fixed: Mapping[str, float]) -> bool:

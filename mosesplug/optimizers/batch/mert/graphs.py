@@ -104,4 +104,5 @@ def merge_lists(parts: Sequence[TuningSet]) -> TuningSet:
         sparse,
         np.concatenate([part.stats for part in parts])[rows],
         np.concatenate([part.lengths for part in parts])[rows],
+        sentence_weights=first.sentence_weights,
     )

@@ -150,6 +150,7 @@ class GraphHypotheses:
         """See ``MiraHypotheses``."""
         decisions = MiraDecisions.empty(len(order), object)
         hopes, fears, hope_gains, fear_gains, losses, occasions, _ = decisions
+        counts = self.search.sentence_weights
         for visit, sentence in enumerate(order.tolist()):
             pair = self.search.hope_and_fear(
                 sentence, state.weights, state.background, safe_hope=settings.safe_hope
@@ -164,10 +165,13 @@ class GraphHypotheses:
                 chosen = self.search.model_best(sentence, state.weights)
             difference = subtract_features(pair.hope, pair.fear, self.n_dense)
             margin = np.float32(pair.hope_gain - pair.fear_gain)
-            losses[visit] = update_weights(settings, state, *difference, margin)
+            # As for lists: as many steps as the sentence has weight.
+            count = np.float32(1.0 if counts is None else counts[sentence])
+            own = settings._replace(step_cap=count * settings.step_cap)
+            losses[visit] = update_weights(own, state, *difference, margin)
             background = state.background
             background *= settings.decay
-            background += chosen.statistics
+            background += count * chosen.statistics
         return decisions
 
     def features(
