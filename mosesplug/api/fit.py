@@ -35,6 +35,7 @@ from mosesplug.results.report.gains import render_gains
 from mosesplug.results.scores.trade_offs import measure_trade_offs
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.lengths import LengthRange
+from mosesplug.settings.sentences.weights import describe_weights
 from mosesplug.tuning_set import linear_scores
 
 if TYPE_CHECKING:
@@ -209,6 +210,14 @@ class Fit:
         )
 
     @property
+    def sentence_weights(self) -> NDArray[np.float64] | None:
+        """The weight of each sentence, float64 ``[n_sentences]``; None: 1 each.
+
+        Scores of the data that was learned from count them, those of held-out data do not.
+        """
+        return self.result.data.problem.tuning_set.sentence_weights
+
+    @property
     def signature(self) -> str:
         """The metric with its settings, the number of references and the version."""
         return self.result.data.signature
@@ -366,6 +375,8 @@ class Fit:
             f"{self.settings.algorithm}: {metric} {self._show(self.score)} on {lists}, "
             f"{self._show(self.start_score)} with the starting weights"
         )
+        if (weights := self.sentence_weights) is not None:
+            text += f", {describe_weights(weights)}"
         if self.held_out is not None and self.start_held_out is not None:
             text += (
                 f"; on {others} {self._show(self.held_out)}, "

@@ -277,7 +277,7 @@ def _check_value(option: Opt, value: Any, keyword: str) -> Any:
     """Return the value of a keyword as options have it, parsed or not."""
     if option.parse is not None:
         if isinstance(value, str):
-            return value if option.kind == "text" or option.is_joined else (value,)
+            return value if option.kind in ("text", "path") or option.is_joined else (value,)
         if hasattr(value, "__iter__") or isinstance(value, Real):
             return value
     return check_type(option, _plain(option, value), keyword)

@@ -13,6 +13,7 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from formats.moses.ini import read_moses_ini
 from formats.text import StrPath, write_atomic
@@ -48,6 +49,7 @@ from mosesplug.results.views.run import open_run as open_stored_run
 from mosesplug.results.views.sentence import compare_hypotheses, read_sentence
 from mosesplug.results.views.texts import ParallelText
 from mosesplug.results.weights.sources import arrange_by_group
+from mosesplug.settings.sentences.weights import describe_weights
 from mosesplug.store import NBestStore
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.stores import find_run
@@ -162,6 +164,15 @@ class Run:
         """Signature of the metric, which makes scores reproducible."""
         with self._open() as stored:
             return stored.signature
+
+    @property
+    def sentence_weights(self) -> NDArray[np.float64] | None:
+        """The weight of each source sentence, float64 ``[n_sentences]``; None: 1 each.
+
+        Corpus scores of the run's lists count them.
+        """
+        with self._open() as stored:
+            return stored.store.sentence_weights
 
     @property
     def is_finished(self) -> bool:
@@ -457,6 +468,8 @@ class Run:
     def _describe(self) -> str:
         scores = self.iterations["score"]
         state = "finished" if self.is_finished else "not finished"
+        if (weights := self.sentence_weights) is not None:
+            state += f", {describe_weights(weights)}"
         return (
             f"{count_noun(len(scores), 'iteration')}, "
             f"{self.metric} {scores[0]:.4f} to {scores[-1]:.4f} "

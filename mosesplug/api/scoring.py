@@ -34,10 +34,10 @@ from mosesplug.results.scores.comparison import (
     System,
     SystemScore,
     compare_systems,
+    find_shared_weights,
     find_system_warnings,
 )
-from mosesplug.results.scores.decodings import find_decodings
-from mosesplug.results.scores.scores import Translation
+from mosesplug.results.scores.decodings import RunDecoding, find_decodings
 from mosesplug.results.scores.scoring import (
     DEFAULT_METRICS,
     MetricScore,
@@ -307,7 +307,9 @@ def compare_all(
         scores += compare_systems(systems, metric, samples=samples, trials=trials, seed=seed)
         progress(len(scores), len(prepared) * len(systems), "systems")
     signatures = [metric.references.signature for metric in prepared]
-    return Scores(scores, find_system_warnings(systems, references, signatures))
+    _, note = find_shared_weights(systems)
+    warnings = find_system_warnings(systems, references, signatures)
+    return Scores(scores, (*([note] if note else ()), *warnings))
 
 
 def list_metrics(metrics: Sequence[str | Metric] | str | None) -> Sequence[str | Metric]:
@@ -343,31 +345,33 @@ def load_systems(
     if len(systems) < 2:
         raise UsageError("systems: give two systems or more, the baseline first")
     return [
-        System(name, tuple(_find_translations(value, f"systems[{name!r}]", n_sentences, decode)))
+        System.of_decodings(
+            name, _find_translations(value, f"systems[{name!r}]", n_sentences, decode)
+        )
         for name, value in systems.items()
     ]
 
 
 def _find_translations(
     value: Any, what: str, n_sentences: int | None, decode: bool
-) -> list[Translation]:
+) -> list[RunDecoding]:
     """Return the translations of each run of a system."""
     if isinstance(value, str | PathLike):
         path = Path(value)
         if not path.is_dir():
-            return [*wrap_files([value])]
+            return [*map(RunDecoding, wrap_files([value]))]
         decodings = find_decodings(path, decode=decode)
         for decoding in decodings:
             if decoding.note:
                 remedy = ". decode=True decodes with the result" if decoding.has_result else ""
                 logging.getLogger("mosesplug").warning("note: %s%s", decoding.note, remedy)
-        return [decoding.translation for decoding in decodings]
+        return decodings
     if isinstance(value, Mapping) or not hasattr(value, "__len__") or not len(value):
         raise UsageError(f"{what} must be a file, a text for each sentence, or several of these")
     if isinstance(next(iter(value)), str | bytes):
-        return [encode_texts(value, what, n_sentences)]
+        return [RunDecoding(encode_texts(value, what, n_sentences))]
     runs = (
         _find_translations(run, f"{what}[{place}]", n_sentences, decode)
         for place, run in enumerate(value)
     )
-    return [translation for run in runs for translation in run]
+    return [decoding for run in runs for decoding in run]

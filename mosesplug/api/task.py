@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
@@ -38,7 +38,6 @@ from mosesplug.metrics import metric as find_metric
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.sentences.domains import make_domains
 from mosesplug.settings.sentences.source import count_source_words
-from mosesplug.settings.sentences.weights import make_sentence_weights
 
 StrPath = str | PathLike[str]
 
@@ -80,7 +79,6 @@ def make_task(
     add_features: Mapping[str, Any] | None = None,
     heldout_add_features: Mapping[str, Any] | None = None,
     domains: StrPath | Sequence[str] | None = None,
-    sentence_weights: StrPath | Iterable[float] | None = None,
     source: StrPath | Sequence[str] | None = None,
     **values: Any,
 ) -> Task:
@@ -106,14 +104,10 @@ def make_task(
     )
     if isinstance(domains, str | PathLike):
         values["domains"] = domains
-    if isinstance(sentence_weights, str | PathLike):
-        values["sentence_weights"] = sentence_weights
     if isinstance(source, str | PathLike):
         values["source"] = source
     if domains is not None:
         _check_domains(heldout_lists=heldout_lists, **values)
-    if sentence_weights is not None and origin == "graphs":
-        raise UsageError("sentence_weights and graphs exclude each other: give one of them")
     if isinstance(initial, str | PathLike):
         values["initial"] = initial
     if isinstance(metric, str):
@@ -132,9 +126,6 @@ def make_task(
     data_of_call = _find_held_out(settings, heldout_lists, heldout_references)
     if domains is not None and not isinstance(domains, str | PathLike):
         data_of_call = replace(data_of_call, domains=make_domains(domains))
-    if sentence_weights is not None and not isinstance(sentence_weights, str | PathLike):
-        weights = make_sentence_weights(sentence_weights)
-        data_of_call = replace(data_of_call, sentence_weights=weights)
     if source is not None and not isinstance(source, str | PathLike):
         lines = [str(text).encode() for text in source]
         data_of_call = replace(data_of_call, source=count_source_words(lines))

@@ -328,7 +328,7 @@ class _Reader:
         try:
             value = check_type(option, value, place)
             # Settings of tune stay texts: run.json records them.
-            if option.exists == "file":
+            if option.exists == "file" and isinstance(value, str):
                 return str(require_file(value, option.help.lower()))
             if option.exists == "references":
                 return str(require_references(value))

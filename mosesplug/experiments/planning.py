@@ -278,6 +278,8 @@ def _digest_files(values: Mapping[str, Any]) -> dict[str, str]:
         if option.name not in values or option.name in _WITHOUT_EFFECT or not option.exists:
             continue
         value = values[option.name]
+        if isinstance(value, list) and option.kind == "path":
+            continue  # the settings hold what a file would
         if option.exists == "monitor":
             pairs = parse_monitors(value)
             files = [f for one in pairs for f in (one.input, *reference_files(one.references))]

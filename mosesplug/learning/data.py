@@ -98,7 +98,7 @@ def read_data(
         settings.length_range,
         tunes_sparse=find_algorithm(settings.algorithm).tunes_sparse,
     )
-    data = _add_sentence_weights(_add_source(data, settings, given), settings, given)
+    data = _add_sentence_weights(_add_source(data, settings, given), settings)
     return _add_domains(data, settings, given)
 
 
@@ -136,26 +136,38 @@ def _add_source(data: LearningData, settings: LearningSettings, given: GivenData
     return replace(data, problem=replace(data.problem, source_lengths=lengths))
 
 
-def _add_sentence_weights(
-    data: LearningData, settings: LearningSettings, given: GivenData
-) -> LearningData:
-    """Return the data with the weights of sentences, if these are given."""
-    sentence_weights = given.sentence_weights
-    if sentence_weights is None and settings.sentence_weights is not None:
-        sentence_weights = read_sentence_weights(settings.sentence_weights)
-    if sentence_weights is None:
-        return data
+def _add_sentence_weights(data: LearningData, settings: LearningSettings) -> LearningData:
+    """Return the data with the weights of sentences, if these are given.
+
+    Without any, the lists of a run have those of the run.
+    """
     lists = data.problem.tuning_set
-    weights = sentence_weights.take(lists.sentence_ids)
-    own = sentence_weights.take(lists.sentence_ids[data.sentences])
-    n_weights = len(sentence_weights.values)
-    unused = _note_unused("sentence-weights", "weight", n_weights, lists.sentence_ids)
+    notes: tuple[str, ...]
+    if settings.sentence_weights is not None:
+        sentence_weights = read_sentence_weights(settings.sentence_weights)
+        weights = sentence_weights.take(lists.sentence_ids)
+        n_weights = len(sentence_weights.values)
+        notes = _note_unused("sentence-weights", "weight", n_weights, lists.sentence_ids)
+    elif lists.sentence_weights is not None:
+        weights = lists.sentence_weights
+        notes = ("sentences have the weights of the run; {--sentence-weights} gives others",)
+    else:
+        return data
+    own = weights[data.sentences]
+    if len(own) and not own.any():
+        raise DataError(
+            "{--sentence-weights} has weight 0 for all sentences of the lists. Give some a weight "
+            "above 0"
+        )
+    problem = replace(data.problem, tuning_set=lists.weigh(weights))
+    if settings.graphs:
+        problem = data.restrict(problem, np.arange(lists.n_sentences))
     return replace(
         data,
-        problem=replace(data.problem, tuning_set=lists.weigh(weights)),
+        problem=problem,
         sentences=data.sentences[own > 0.0],
         description=f"{data.description}, {describe_weights(own)}",
-        notes=(*data.notes, *unused),
+        notes=(*data.notes, *notes),
     )
 
 

@@ -25,7 +25,6 @@ from mosesplug.settings.features import DerivedFeature
 from mosesplug.settings.intervals import Bound, StartRange
 from mosesplug.settings.lengths import LengthRange
 from mosesplug.settings.sentences.domains import Domains
-from mosesplug.settings.sentences.weights import SentenceWeights
 from mosesplug.tuning.weights import arrange_ranges
 from mosesplug.tuning_set import TuningSet
 
@@ -83,8 +82,8 @@ class LearningData:
 
     def hold_out(self, positions: NDArray[np.int64]) -> Problem:
         """Return the problem of sentences to score, which count alike."""
-        problem = self.take_sentences(positions)
-        return replace(problem, tuning_set=problem.tuning_set.weigh(None))
+        lists = self.problem.tuning_set.weigh(None)
+        return self.restrict(replace(self.problem, tuning_set=lists), positions)
 
     def note_missing(self, n_sentences: int, what: str, source: str) -> LearningData:
         """Return the data with a note if some of all sentences cannot be learned from."""
@@ -157,7 +156,6 @@ class GivenData:
         heldout_lists, heldout_references, has_bare_heldout: held-out lists, the lines of their
             references, and as ``has_bare_references``.
         domains: the domain of each source sentence.
-        sentence_weights: the weight of each source sentence.
         source: int64, words of each source sentence.
     """
 
@@ -175,7 +173,6 @@ class GivenData:
     heldout_references: Sequence[Sequence[bytes]] | None = None
     has_bare_heldout: bool = False
     domains: Domains | None = None
-    sentence_weights: SentenceWeights | None = None
     source: NDArray[np.int64] | None = None
 
 

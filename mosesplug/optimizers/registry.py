@@ -261,8 +261,9 @@ class Optimizer:
             raise UsageError(f"{self.name} cannot weight sentences; choose one of {able}")
         if getattr(self.options, "exact_dual", False):
             raise UsageError(
-                f"{self.name} cannot weight sentences with exact_dual, in which all sentences of a"
-                " mini-batch share one slack; leave exact_dual out"
+                f"{self.name} cannot weight sentences with exact_dual, which bounds the sum of all"
+                " multipliers of a mini-batch (Watanabe 2012, eq. 14), so that a sentence that is"
+                " repeated changes nothing: leave exact_dual out"
             )
 
     @property

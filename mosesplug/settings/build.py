@@ -144,7 +144,7 @@ def _sharding(values: _Values) -> Sharding | None:
 
 def _convert(option: Opt, value: Any) -> Any:
     """Return a value as its field holds it."""
-    if option.kind != "path":
+    if option.kind != "path" or not isinstance(value, str | Path):
         return convert(option, value)
     if option.exists == "file":
         return require_file(value, option.what)

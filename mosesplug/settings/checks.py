@@ -91,9 +91,11 @@ def check_given(options: Any) -> None:
 
 def convert(option: Opt, value: Any) -> Any:
     """Return a value as its field holds it."""
+    if option.parse is not None:
+        return value
     if option.kind == "path":
         return Path(value)
-    if option.kind != "texts" or option.parse is not None:
+    if option.kind != "texts":
         return value
     words = value.replace(",", " ").split() if isinstance(value, str) else value
     return tuple(map(Path, words) if option.exists == "path" else words)

@@ -19,6 +19,7 @@ from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.online import HeldOutSet, Monitor, OnlineSettings, parse_monitors
 from mosesplug.settings.optimizer import OptimizerSettings
 from mosesplug.settings.scores.commands import ScoreCommands
+from mosesplug.settings.sentences.weights import SentenceWeights, parse_sentence_weights
 
 if TYPE_CHECKING:
     from mosesplug.decoders.description import DecoderDescription
@@ -325,14 +326,14 @@ class Configuration:
         ),
     ] = None
     sentence_weights: Annotated[
-        Path | None,
+        Path | SentenceWeights | None,
         Opt(
             "Weights of sentences; FILE has a number on each line",
             "Learning",
             exists="file",
             what="the file of weights of sentences",
+            parse=parse_sentence_weights,
             can_be_abbreviated=True,
-            excludes=("online", "forest"),
             details="A line for each source sentence. A sentence of weight 2 counts as two "
             "sentences, in the metric and in losses; one of weight 0 does not count. Printed "
             "scores of the tuning set are weighted, too; those of held-out text are not.",

@@ -20,6 +20,7 @@ from mosesplug.settings.intervals import Bound, StartRange, parse_bounds
 from mosesplug.settings.lengths import WORDS, LengthRange, parse_length_range
 from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.scores.files import ScoreSource, parse_score_sources
+from mosesplug.settings.sentences.weights import SentenceWeights
 from mosesplug.settings.sharding import Sharding
 
 if TYPE_CHECKING:
@@ -177,12 +178,8 @@ class LearningSettings:
         ),
     ] = None
     sentence_weights: Annotated[
-        Path | None,
-        same_as(
-            RunPlan,
-            "sentence-weights",
-            excludes=("graphs",),
-        ),
+        Path | SentenceWeights | None,
+        same_as(RunPlan, "sentence-weights"),
     ] = None
     length_exponent: Annotated[
         LengthRange | None,
@@ -387,7 +384,9 @@ class LearningSettings:
     def input_paths(self) -> list[Path]:
         """The files and directories that are read, except references."""
         single = [self.store, *self.init_files, self.sparse_init, self.domains]
-        single += [self.sentence_weights, self.heldout_source]
+        single += [self.heldout_source]
+        if isinstance(self.sentence_weights, Path):
+            single.append(self.sentence_weights)
         if self.sharding is not None and self.sharding.directory is not None:
             single.append(Path(self.sharding.directory))
         files = [path for path in single if path is not None]

@@ -182,6 +182,8 @@ def check_type(setting: Opt, value: Any, place: str) -> Any:
             is_right = isinstance(value, list) and all(isinstance(item, str) for item in value)
         case "table":
             is_right = isinstance(value, dict)
+        case "path" if setting.parse is not None:
+            is_right = isinstance(value, str | list)  # the content of the file
         case _:
             is_right = isinstance(value, str)
     if not is_right:

@@ -135,6 +135,23 @@ class NBestStore(StoreReader):
             lambda transaction: put_meta(transaction, self._environment, sentence_ids=list(ids))
         )
 
+    def keep_sentence_weights(self, weights: NDArray[np.float64]) -> None:
+        """Store the weight of each sentence, before the first list.
+
+        All lists that are read have them, and scores of first hypotheses count them. Other versions
+        of the software read the store without them.
+
+        Args:
+            weights: float64 ``[n_sentences]``.
+        """
+        known = self.sentence_weights
+        if known is None or not np.array_equal(weights, known):
+            self._environment.write(
+                lambda transaction: put_meta(
+                    transaction, self._environment, sentence_weights=weights
+                )
+            )
+
     def add_iteration(
         self,
         iteration: int,
@@ -146,7 +163,6 @@ class NBestStore(StoreReader):
         record: Mapping[str, Any],
         threads: int = 1,
         ahead_bytes: int = 0,
-        sentence_weights: NDArray[np.float64] | None = None,
     ) -> IngestReport:
         """Store one iteration: lists, statistics of new hypotheses, and ``record``.
 
@@ -166,8 +182,6 @@ class NBestStore(StoreReader):
             threads: with more than one, the next block is read while one is processed.
             ahead_bytes: bytes of text that are read and checked before the first block is
                 processed, so that errors in them are found before kernels compile.
-            sentence_weights: float64 ``[n_sentences]``, factors of the statistics that are summed
-                for the score of the first hypotheses; None: 1 each.
 
         Raises:
             StoreError: the iteration is not the next one, or the store is open read-only.
@@ -191,7 +205,6 @@ class NBestStore(StoreReader):
             threads,
             most_bytes=most_bytes,
             ahead_bytes=ahead_bytes,
-            sentence_weights=sentence_weights,
         )
         environment, state = self._environment, self._load()
         whole = writing.enlarge(state, ingest, metric)
@@ -355,7 +368,6 @@ class NBestStore(StoreReader):
         *,
         most_bytes: int | None = None,
         ahead_bytes: int = 0,
-        sentence_weights: NDArray[np.float64] | None = None,
     ) -> Ingest:
         """Ingest lists of an iteration.
 
@@ -395,7 +407,7 @@ class NBestStore(StoreReader):
             path=self._environment.path,
             index=self._index,
             threads=threads,
-            sentence_weights=sentence_weights,
+            sentence_weights=state.sentence_weights,
         )
         with ReadAhead(lists) if threads > 1 else nullcontext(lists) as read:
             blocks = ingest.check_ahead(read, ahead_bytes)

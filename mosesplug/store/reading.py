@@ -77,6 +77,11 @@ class StoreReader:
         return self._load().sentence_ids
 
     @property
+    def sentence_weights(self) -> NDArray[np.float64] | None:
+        """The weights that all lists have, float64 ``[n_sentences]``; None: 1 each."""
+        return self._load().sentence_weights
+
+    @property
     def space(self) -> FeatureSpace | None:
         """The columns, or None before the first hypothesis. Sparse columns may be added."""
         return self._load().space
@@ -134,7 +139,7 @@ class StoreReader:
         with wanted as (reader, state, kind, selected):
             sentences = _sentences(sentence_ids, state.n_sentences)
             selections = [select_merged(reader, s, selected) for s in sentences.tolist()]
-            return assemble(reader, _space(state), kind, sentences, selections)
+            return _weigh(state, assemble(reader, _space(state), kind, sentences, selections))
 
     def merge_batches(
         self,
@@ -166,7 +171,7 @@ class StoreReader:
                 state.select(selected, self._environment.path)
                 sentences = _sentences(sentence_ids, n_sentences)
                 selections = [select_merged(reader, s, selected) for s in sentences.tolist()]
-                return assemble(reader, space, kind, sentences, selections)
+                return _weigh(state, assemble(reader, space, kind, sentences, selections))
 
         return MergedBatches(read, n_sentences, space, memory)
 
@@ -214,8 +219,8 @@ class StoreReader:
         with wanted as (reader, state, kind, _):
             sentences = np.arange(state.n_sentences)
             selections = [select_list(reader, s, iteration) for s in sentences.tolist()]
-            tuning_set = assemble(reader, _space(state), kind, sentences, selections)
-            return IterationLists(tuning_set, *list_scores(reader, iteration, sentences))
+            lists = assemble(reader, _space(state), kind, sentences, selections)
+            return IterationLists(_weigh(state, lists), *list_scores(reader, iteration, sentences))
 
     def first_best_statistics(
         self,
@@ -302,7 +307,8 @@ class StoreReader:
             sentences = _sentences(sentence_ids, open_lists.n_sentences)
             selections = [select_list(reader, s, open_lists.iteration) for s in sentences.tolist()]
             kind = state.kinds[open_lists.kind]
-            return assemble(reader, open_lists.space, kind, sentences, selections)
+            lists = assemble(reader, open_lists.space, kind, sentences, selections)
+            return _weigh(state, lists)
 
     def graphs(self, iterations: Iterations = None, *, unfinished: bool = False) -> StoredGraphs:
         """Return the current search graphs of some iterations.
@@ -422,6 +428,12 @@ class StoreReader:
 
 def _space(state: StoreState) -> FeatureSpace:
     return state.space or FeatureSpace(())
+
+
+def _weigh(state: StoreState, lists: TuningSet) -> TuningSet:
+    if state.sentence_weights is None:
+        return lists
+    return lists.weigh(state.sentence_weights[lists.sentence_ids])
 
 
 def _sentences(sentence_ids: ArrayLike, n_sentences: int) -> NDArray[np.int64]:

@@ -5,7 +5,8 @@ It has iterations, feature names and fingerprints.
 Keys are fixed-width and big-endian, so that an iteration is one sorted range, appended once::
 
     meta        a name                          schema, fingerprints, kinds of statistics,
-                                                sentence ids that are texts, checksums of these
+                                                sentence ids that are texts, weights of sentences,
+                                                checksums of these
     iterations  iteration, part                 0 commit record, 1 caller's record, 2 its result,
                                                 3 new sparse features;
                                                 of an open iteration: 4 its sums, 5 progress,
@@ -32,6 +33,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mosesplug.errors import StoreError
 from mosesplug.features import FeatureSpace
@@ -89,6 +91,7 @@ class StoreState:
         open_lists: the open iteration, if some of its lists are stored.
         open_graphs: the open iteration, if only search graphs are stored.
         sentence_ids: sentence ids that are texts, by their numbers; empty if ids are numbers.
+        sentence_weights: float64, the weight of each sentence; None: 1 each.
     """
 
     iterations: tuple[IterationRecord, ...] = ()
@@ -100,6 +103,7 @@ class StoreState:
     open_lists: OpenLists | None = None
     open_graphs: OpenGraphs | None = None
     sentence_ids: tuple[str, ...] = ()
+    sentence_weights: NDArray[np.float64] | None = None
 
     @cached_property
     def space(self) -> FeatureSpace | None:
@@ -173,6 +177,8 @@ def load_state(
         fingerprints = dict(stored.get("fingerprints", {}))
     with _report_damage(environment, "its sentence ids"):
         ids = convert(stored.get("sentence_ids", []), tuple[str, ...])
+    with _report_damage(environment, "its weights of sentences"):
+        sentence_weights = _read_sentence_weights(stored)
     known = known or StoreState()
     n_known = len(known.iterations)
     parts: dict[int, dict[int, Any]] = {}
@@ -242,7 +248,17 @@ def load_state(
         open_lists=open_lists,
         open_graphs=open_graphs,
         sentence_ids=ids,
+        sentence_weights=sentence_weights,
     )
+
+
+def _read_sentence_weights(stored: Mapping[str, Any]) -> NDArray[np.float64] | None:
+    weights = stored.get("sentence_weights")
+    if weights is None:
+        return None
+    if weights.dtype != np.float64 or weights.ndim != 1:
+        raise ValueError("they are not a row of numbers")
+    return weights  # type: ignore[no-any-return]
 
 
 def _read_meta(transaction: Any, environment: Environment, *, compare: bool) -> dict[str, Any]:

@@ -62,6 +62,13 @@ class RunData:
         """The dense columns of the n-best lists."""
         return FeatureSpace.of_names(self.show.names)
 
+    @property
+    def learned_sentences(self) -> NDArray[np.int64]:
+        """The sentences of weight above 0, int64, ascending."""
+        if self.sentence_weights is None:
+            return np.arange(self.references.n_sentences)
+        return self.sentence_weights.positive
+
     def vector(self, weights: Weights, space: FeatureSpace) -> NDArray[np.float64]:
         """Return weights as an optimizer takes them, float64 ``[len(space)]``."""
         return weights.vector(space, self.fixed_weights)

@@ -183,9 +183,6 @@ def store_lists(context: Context, iteration: int, weights: Weights, lists: Decod
             n_sentences=n_sentences,
             record=start.as_record(),
             threads=context.configuration.optimization.threads,
-            sentence_weights=(
-                None if context.sentence_weights is None else context.sentence_weights.values
-            ),
         )
     except FormatError as error:
         raise lists.failure(f"the decoder wrote a list that cannot be used: {error}") from error
@@ -329,8 +326,6 @@ def build_problem(context: Context, iteration: int) -> Problem:
         references=context.references,
         threads=optimization.threads,
     )
-    if context.sentence_weights is not None:
-        tuning_set = tuning_set.weigh(context.sentence_weights.take(tuning_set.sentence_ids))
     space = tuning_set.space
     earlier = store.iterations()[first - 1 : iteration - 1] if optimization.historic_bests else ()
     minima, maxima = arrange_ranges(optimization.ranges, space.group_names)

@@ -192,6 +192,8 @@ def check_run(configuration: Configuration) -> tuple[Algorithm, Optimizer]:
     if not learns_from_graphs(configuration, algorithm):
         optimizer.require_lists()
     optimizer.require_source(is_known=configuration.source_text is not None)
+    if configuration.sentence_weights is not None:
+        optimizer.require_sentence_weights()
     return algorithm, optimizer
 
 
@@ -214,11 +216,17 @@ def prepare_run(
     lines = read_run_references(configuration, _input_lines(configuration))
     guard_input(configuration, lines, watch)
     references = configuration.metric.prepare(lines)
+    sentence_weights, n_learned = None, references.n_sentences
+    if configuration.sentence_weights is not None:
+        sentence_weights = read_sentence_weights(configuration.sentence_weights)
+        sentence_weights.check_count(references.n_sentences)
+        n_learned = len(sentence_weights.positive)
+        watch(Note(f"the tuning set has {describe_weights(sentence_weights.values)}"))
     # Reject unusable settings and too many shards before anything is decoded or replaced.
     if optimizer.is_online:
         optimizer.learner()
     if optimization.sharding is not None and not optimization.sharding.asynchronous:
-        split_into_shards(np.arange(references.n_sentences), optimization.sharding.shards, 0)
+        split_into_shards(np.arange(n_learned), optimization.sharding.shards, 0)
     decoding, description = configuration.decoding, configuration.decoding.decoder
     config = prepare_config(
         configuration.config,
@@ -251,11 +259,6 @@ def prepare_run(
         labels.check_count(references.n_sentences)
         decoder = DomainDecoder(decoder.features, task, decoder, labels)
         domains = DomainLearning(labels, algorithm.tunes_sparse)
-    sentence_weights = None
-    if configuration.sentence_weights is not None:
-        sentence_weights = read_sentence_weights(configuration.sentence_weights)
-        sentence_weights.check_count(references.n_sentences)
-        watch(Note(f"the tuning set has {describe_weights(sentence_weights.values)}"))
     show = decoder.features
     check_names(optimization, show)
     start = _find_starting_weights(show, configuration)
@@ -310,6 +313,8 @@ def prepare_run(
         if unstored := find_unstored_iterations(workspace, store):
             adopt_files(context, unstored)
         report_changed_settings(context)
+        if sentence_weights is not None:
+            store.keep_sentence_weights(sentence_weights.values)
         # With the seed that was drawn: the file must repeat this very run.
         write_settings(workspace.settings, collect_values(configuration, context.seed))
         drop_unrecorded_epoch(store)

@@ -60,8 +60,8 @@ def _find_stale_decodings(context: Context) -> str:
             metric=configuration.metric,
             references=context.references,
         )
-        weights = context.sentence_weights
-        return rows if weights is None else weights.values[:, None] * rows
+        weights = store.sentence_weights
+        return rows if weights is None else weights[:, None] * rows
 
     scores = [record.first_best_score for record in records]
     best = find_last_gain(configuration.metric, scores, read)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -65,6 +66,22 @@ def test_repeats_a_run_from_its_settings(toy: ToySystem) -> None:
     )
     assert tuned("again") == tuned("first")
     assert (12, 12, "sentences of iteration 2") in done
+
+
+def test_weights_of_sentences_are_a_file_or_a_sequence(toy: ToySystem) -> None:
+    weights = [0.0, 2.0, 0.5] * 4
+    Path("weights").write_text("".join(f"{weight}\n" for weight in weights))
+    by_file = mosesplug.tune(*FILES, working_dir="file", sentence_weights="weights", **SETTINGS)
+    run = mosesplug.tune(
+        *FILES, working_dir="array", sentence_weights=np.array(weights), **SETTINGS
+    )
+    mosesplug.tune(settings="array/settings.toml", working_dir="again")
+    assert tuned("array") == tuned("file") == tuned("again")
+    for one in (run, by_file):
+        assert one.sentence_weights is not None
+        assert one.sentence_weights.tolist() == weights
+    with pytest.raises(UsageError, match=r"sentence_weights\[1\]: -1 is not a weight"):
+        mosesplug.tune(*FILES, working_dir="no", sentence_weights=[1, -1], **SETTINGS)
 
 
 def test_interrupted_run_is_resumed(toy: ToySystem) -> None:

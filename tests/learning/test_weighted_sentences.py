@@ -10,6 +10,7 @@ import pytest
 
 import mosesplug
 from formats.errors import FormatError
+from formats.graphs.hypergraph import Edge, write_hypergraph
 from mosesplug.errors import DataError, UsageError
 from mosesplug.settings.sentences.weights import (
     describe_weights,
@@ -52,6 +53,47 @@ def test_weights_decide_between_sentences_that_disagree(algorithm: str, lists: P
         assert by_file.score > 0.9
         by_array = mosesplug.optimize("lists", sentence_weights=np.array(weights), **given)
         assert dict(by_array.weights) == dict(by_file.weights)
+
+
+@pytest.fixture
+def graphs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Search graphs in which A must be positive in the first sentences, negative in the others."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "graphs").mkdir()
+    references = []
+    for sentence in range(N):
+        words = [b"a", b"b", b"c", b"d%d" % sentence]
+        sign = 1.0 if sentence < N // 2 else -1.0
+        nodes = [[Edge((b"<s>",), 0)]]
+        for place, word in enumerate(words):
+            wrong = Edge((place, b"x"), place + 1, (-sign, 0.3 * place))
+            nodes.append([Edge((place, word), place + 1, (0.0, 0.5)), wrong])
+        nodes.append([Edge((len(words), b"</s>"), len(words))])
+        write_hypergraph(tmp_path / "graphs" / f"{sentence}.gz", ("A", "B"), nodes)
+        references.append(b" ".join(words) + b"\n")
+    Path("refs").write_bytes(b"".join(references))
+    return tmp_path
+
+
+@pytest.mark.parametrize("algorithm", ["mert", "kbmira", "softmax", "mira"])
+def test_weights_decide_between_graphs_that_disagree(algorithm: str, graphs: Path) -> None:
+    given: dict[str, Any] = {
+        "references": "refs",
+        "algorithm": algorithm,
+        "initial": {"A": 0.01, "B": 0.1},
+    }
+    for first, sign in ((20.0, 1), (0.05, -1)):
+        weights = [0.0] + [first] * (N // 2 - 1) + [1.0] * (N // 2)
+        fit = mosesplug.optimize(graphs="graphs", sentence_weights=weights, **given)
+        assert np.sign(fit.weights["A"]) == sign
+        assert fit.score > 0.8
+        assert "1 sentence with weight 0 left out" in fit.result.data.description
+        candidates = fit.result.data.problem.candidates
+        assert candidates.sentence_weights is not None
+        assert candidates.sentence_weights.tolist() == weights[1:]
+    halves = mosesplug.optimize(graphs="graphs", sentence_weights=weights, held_out=0.5, **given)
+    away = halves.result.learning.held_out_sentences
+    assert halves.result.data.hold_out(away).candidates.sentence_weights is None
 
 
 def test_sentences_of_weight_0_are_never_held_out_and_held_out_ones_count_alike(
@@ -114,8 +156,6 @@ def test_weights_that_leave_nothing_are_errors(lists: Path) -> None:
     assert any("has weights for 1 more sentence than the lists" in text for text in fit.warnings)
     with pytest.raises(DataError, match="has 2 weights for 3 source sentences"):
         make_sentence_weights([1, 2]).check_count(3)
-    with pytest.raises(UsageError, match="sentence_weights and graphs exclude each other"):
-        mosesplug.optimize(graphs="graphs", references="refs", sentence_weights=[1] * N)
 
 
 def test_weights_are_described() -> None:

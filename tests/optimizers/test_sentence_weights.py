@@ -13,6 +13,7 @@ from mosesplug.errors import UsageError
 from mosesplug.optimizers import algorithm
 from mosesplug.optimizers.batch.ranking.classifiers import ClassifierOptions, fit_pairs
 from mosesplug.optimizers.batch.ranking.pairs import PairSampling, RankedPairs, sample_pairs
+from mosesplug.optimizers.online.oro.dual import solve_simplex
 from mosesplug.optimizers.online.oro.options import OOroOptions
 from mosesplug.optimizers.oracles import corpus_oracles
 from mosesplug.optimizers.problem import Problem, no_progress, sentence_scores
@@ -144,7 +145,17 @@ def test_corpus_oracles_weigh_statistics() -> None:
     assert own.score == pytest.approx(other.score)
 
 
-def test_one_slack_of_a_batch_has_no_weights() -> None:
+def test_one_bound_of_all_multipliers_has_no_place_for_weights() -> None:
+    """A repeated constraint shares the multiplier of its copy: the step stays the same."""
+    rng = np.random.default_rng(3)
+    planes, gains = rng.normal(size=(4, 3)), rng.uniform(0.1, 1.0, 4)
+    copies = np.repeat(np.arange(4), [3, 1, 1, 2])
+    steps = [
+        solve_simplex(own @ own.T, gains[rows], 0.3) @ own
+        for rows in (np.arange(4), copies)
+        for own in (planes[rows],)
+    ]
+    np.testing.assert_allclose(steps[0], steps[1], atol=1e-8)
     tuner = algorithm("o-oro")
     with pytest.raises(UsageError, match="leave exact_dual out"):
         learn(tuner, weighed(tuner, COUNTS), exact_dual=True)

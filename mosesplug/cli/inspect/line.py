@@ -9,6 +9,7 @@ import numpy as np
 
 from formats.text import write_atomic
 from mosesplug.cli.inspect.store_options import LineCommand
+from mosesplug.cli.shared.output import note_weighting
 from mosesplug.cli.shared.parameters import parse_iteration
 from mosesplug.cli.shared.tables import print_record
 from mosesplug.errors import UsageError
@@ -25,6 +26,7 @@ def line(options: LineCommand) -> None:
         if number is not None and not math.isfinite(number):
             raise UsageError(f"{option} must be a finite number, not {number}")
     with open_run(options.store, with_lists=True) as run:
+        note_weighting(run)
         merged = run.store.tuning_set(parse_iteration(options.iteration))
         weights = run.arrange_weights(read_weights_of(options.weights))
         report, surface = report_line(

@@ -6,6 +6,7 @@ from typing import cast
 
 from mosesplug.cli.inspect.store_options import NbestDiffCommand, NbestShowCommand
 from mosesplug.cli.inspect.weight_options import WeightsWhyCommand
+from mosesplug.cli.shared.output import note_weighting
 from mosesplug.cli.shared.parameters import parse_iteration
 from mosesplug.cli.shared.tables import print_record
 from mosesplug.errors import UsageError
@@ -82,6 +83,7 @@ def _diff_iterations(options: NbestDiffCommand, iterations: tuple[int, int]) -> 
         )
     with open_run(options.store, with_lists=True) as run:
         text = ParallelText.read(options.source, options.refs, run.store, options.ids)
+        note_weighting(run)
         difference = compare_iterations(run, *iterations, text, options.top)
     print_record(difference)
 
@@ -93,6 +95,7 @@ def _diff_weights(options: NbestDiffCommand, names: list[str]) -> None:
             "out"
         )
     with open_run(options.store, with_lists=True) as run:
+        note_weighting(run)
         effect = compare_first_bests(
             run,
             [(name, run.arrange_weights(read_weights_of(name))) for name in names],

@@ -11,7 +11,7 @@ import typer
 
 from mosesplug.cli.inspect.store_options import NbestGrepCommand, NbestLsCommand, NbestStatsCommand
 from mosesplug.cli.shared.layouts import TableLayout, current_layout
-from mosesplug.cli.shared.output import progress_bar
+from mosesplug.cli.shared.output import note_weighting, progress_bar
 from mosesplug.cli.shared.parameters import parse_iteration
 from mosesplug.cli.shared.tables import print_lines, print_record
 from mosesplug.errors import UsageError
@@ -38,6 +38,7 @@ def ls(options: NbestLsCommand) -> None:
             for iteration in summarize_iterations(run, oracles=options.oracle):
                 iterations.append(iteration)
                 progress(len(iterations), len(run.records), "iterations")
+        note_weighting(run)
         print_record(StoreListing.of_run(run, iterations))
 
 
@@ -80,6 +81,7 @@ def stats(options: NbestStatsCommand) -> None:
     """Print statistics of features, lists and oracles."""
     selected = parse_iteration(options.iteration)
     with open_run(options.store, with_lists=True) as run:
+        note_weighting(run)
         last = selected or run.records[-1].iteration
         sums = FeatureSums.zeros(len(run.names))
         with progress_bar(options.json) as progress:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mosesplug.cli.inspect.weight_options import WeightsDiffCommand, WeightsShowCommand
-from mosesplug.cli.shared.output import progress_bar
+from mosesplug.cli.shared.output import note_weighting, progress_bar
 from mosesplug.cli.shared.parameters import THREADS
 from mosesplug.cli.shared.tables import print_record
 from mosesplug.errors import UsageError
@@ -61,6 +61,7 @@ def _show_importance(options: WeightsShowCommand) -> None:
             f"--importance measures how features vary in lists: give a run or a store, not {name}"
         )
     with open_run(directory, with_lists=True) as run, progress_bar(options.json) as progress:
+        note_weighting(run)
         weights = None if iteration is None else run.decoding_weights(iteration)
         steps = measure_importance(run, weights, top=top or run.space.n_sparse, threads=THREADS)
         for done, importance in enumerate(steps):

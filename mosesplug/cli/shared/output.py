@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from formats.text import StrPath, atomic_write, write_atomic
 from mosesplug.cli.shared.compiling import COMPILING_ONCE, watch_compiling
@@ -17,6 +17,9 @@ from mosesplug.errors import Message, UsageError, spell_option
 from mosesplug.results.render.progress import StatusLine, WorkDisplay
 from mosesplug.results.render.render import render_json
 from mosesplug.settings.lists import ListSettings
+
+if TYPE_CHECKING:
+    from mosesplug.results.views.run import StoredRun  # which only some commands load
 
 
 def is_terminal() -> bool:
@@ -68,6 +71,12 @@ def print_warnings(warnings: Iterable[str]) -> None:
     """Print warnings to stderr, a line for each."""
     for warning in warnings:
         print(f"warning: {Message(warning, spell_option)}", file=sys.stderr)
+
+
+def note_weighting(run: StoredRun) -> None:
+    """Print a note to stderr if scores of a run are weighted."""
+    if run.weighting:
+        print(f"note: {run.path} has {run.weighting}.", file=sys.stderr)
 
 
 def print_json(record: Any) -> None:

@@ -181,7 +181,7 @@ def find_oracle(
 
 
 def _corpus_score(lists: TuningSet, metric: Metric, rows: NDArray[np.int64]) -> float:
-    return float(metric.score(lists.stats[rows].sum(axis=0, dtype=np.float64)))
+    return float(metric.score(lists.weighted_stats[rows].sum(axis=0, dtype=np.float64)))
 
 
 def _sentence(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -227,11 +228,12 @@ def _measure_watched(
         raise UsageError(f"to report {metrics[0].name}, use {{--refs}} FILE")
     prepared = [metric.prepare(text.references) for metric in metrics]
     translations = [_read_translations(run, record.iteration) for record in run.records]
+    weights = run.store.sentence_weights
     return tuple(
         WatchedScores(
             metric.name,
             is_error_rate(metric.signature()),
-            tuple(_score(metric, references, translation) for translation in translations),
+            tuple(_score(metric, references, texts, weights) for texts in translations),
         )
         for metric, references in zip(metrics, prepared, strict=True)
     )
@@ -251,9 +253,16 @@ def _read_translations(run: StoredRun, iteration: int) -> HypothesisRanges:
     return HypothesisRanges.of_lines(texts, np.array(sentences, dtype=np.int64))
 
 
-def _score(metric: Metric, prepared: PreparedReferences, hypotheses: HypothesisRanges) -> float:
-    statistics = metric.statistics(
+def _score(
+    metric: Metric,
+    prepared: PreparedReferences,
+    hypotheses: HypothesisRanges,
+    weights: NDArray[np.float64] | None,
+) -> float:
+    statistics: NDArray[Any] = metric.statistics(
         prepared, hypotheses.sentence_ids, hypotheses.buffer, hypotheses.starts, hypotheses.ends
     )
+    if weights is not None:
+        statistics = weights[hypotheses.sentence_ids, None] * statistics
     score = float(metric.score(statistics.sum(axis=0, dtype=np.float64)))
     return display_score(metric.signature(), score)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.pipes import wrap_files
+from mosesplug.arrays import SentenceValues
 from mosesplug.errors import Message, UsageError
 from mosesplug.metrics.error_rates import display_difference, display_score
 from mosesplug.metrics.hypotheses import HypothesisRanges
@@ -27,6 +28,7 @@ from mosesplug.results.scores.significance import (
     paired_bootstrap,
 )
 from mosesplug.settings.paths import require_path
+from mosesplug.settings.sentences.weights import describe_weights
 from mosesplug.tuning.text_signs.comparison import find_text_signs
 from mosesplug.tuning.text_signs.view import views_of_signatures
 
@@ -38,12 +40,27 @@ class System:
     Attributes:
         outside: scores from outside of each run, float64 ``[n_sentences, k]``; empty without any.
         notes: what a reader of the scores must know about the translations.
+        sentence_weights: those of its runs, float64 ``[n_sentences]`` each; empty without any.
     """
 
     name: str
     translations: tuple[Translation, ...]
     outside: tuple[NDArray[np.float64], ...] = ()
     notes: tuple[str, ...] = ()
+    sentence_weights: tuple[SentenceValues, ...] = ()
+
+    @classmethod
+    def of_decodings(
+        cls, name: str, decodings: Sequence[RunDecoding], notes: Sequence[str] = ()
+    ) -> System:
+        """Return a system of translations that were found."""
+        weights = (decoding.sentence_weights for decoding in decodings)
+        return cls(
+            name,
+            tuple(decoding.translation for decoding in decodings),
+            notes=tuple(notes),
+            sentence_weights=tuple(own for own in weights if own is not None),
+        )
 
 
 def parse_systems(words: Sequence[str], *, decode: bool = False) -> list[System]:
@@ -73,16 +90,14 @@ def parse_systems(words: Sequence[str], *, decode: bool = False) -> list[System]
                 if is_run
                 else map(RunDecoding, wrap_files([path]))
             )
-        notes = tuple(
+        notes = [
             Message(f"{decoding.note}. {{--decode}} decodes with the result")
             if decoding.has_result
             else decoding.note
             for decoding in decodings
             if decoding.note
-        )
-        systems.append(
-            System(name, tuple(decoding.translation for decoding in decodings), notes=notes)
-        )
+        ]
+        systems.append(System.of_decodings(name, decodings, notes))
     names = [system.name for system in systems]
     if len(set(names)) < len(names):
         raise UsageError("two systems have the same name: name them with NAME=FILE")
@@ -154,6 +169,9 @@ def compare_systems(
     """
     names = [system.name for system in systems]
     statistics = measure_systems(systems, metric)
+    weights, _ = find_shared_weights(systems)
+    if weights is not None:
+        statistics = [[weights[:, None] * run for run in runs] for runs in statistics]
     return compare_statistics(
         names,
         statistics,
@@ -163,6 +181,21 @@ def compare_systems(
         trials=trials,
         seed=seed,
     )
+
+
+def find_shared_weights(systems: Sequence[System]) -> tuple[SentenceValues | None, str]:
+    """Return the weights by which scores count sentences, and a note that says so.
+
+    They are those of the runs among the systems, for all systems; None and an empty note without
+    any. If runs have different ones, each sentence counts once.
+    """
+    weighted = [(own, system.name) for system in systems for own in system.sentence_weights]
+    if not weighted:
+        return None, ""
+    weights, name = weighted[0]
+    if any(not np.array_equal(own, weights) for own, _ in weighted[1:]):
+        return None, "the runs have different sentence weights: here each sentence counts once"
+    return weights, f"scores are weighted as the run {name} is: {describe_weights(weights)}"
 
 
 def compare_statistics(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from formats.errors import FormatError
 from formats.weights.any_format import read_weights
+from mosesplug.arrays import SentenceValues
 from mosesplug.errors import DataError
 from mosesplug.results.scores.scores import Translation
 from mosesplug.store import IterationRecord, NBestStore
@@ -29,11 +30,13 @@ class RunDecoding:
     Attributes:
         note: what a reader of its score must know; empty if it has the weights of the result.
         has_result: whether the run has a result, which ``decode`` decodes with.
+        sentence_weights: the weight of each sentence in the run; None: 1 each.
     """
 
     translation: Translation
     note: str = ""
     has_result: bool = True
+    sentence_weights: SentenceValues | None = None
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,18 @@ def find_decodings(directory: Path, *, decode: bool = False) -> list[RunDecoding
         DataError: the directory holds no translations of the tuning set.
         UsageError, DecoderError: as for ``decode_tuning_set``.
     """
-    return [_find_decoding(run, decode) for run in find_run_directories(directory) or (directory,)]
+    return [
+        replace(_find_decoding(run, decode), sentence_weights=_read_sentence_weights(run))
+        for run in find_run_directories(directory) or (directory,)
+    ]
+
+
+def _read_sentence_weights(directory: Path) -> SentenceValues | None:
+    path = Workspace(directory, 0).store
+    if not (path / "data.mdb").exists():
+        return None
+    with NBestStore.open(path) as store:
+        return store.sentence_weights
 
 
 def _find_decoding(directory: Path, decode: bool) -> RunDecoding:

@@ -43,14 +43,6 @@ _SCORED_ON = {
     "heldout": "on the held-out text",
 }
 
-_WEIGHTED = "sentence weights"
-
-_UNWEIGHTED = (
-    "This run weighted its sentences. The scores of its iterations and of its result are weighted. "
-    "Oracles, gains, error surfaces and other scores of the stored lists count each sentence once."
-)
-"""A store does not have the weights, only their checksum."""
-
 
 def describe_configuration(run: StoredRun) -> dict[str, str]:
     """Return settings by name; those that are not in use are named together."""
@@ -75,7 +67,7 @@ def describe_outcome(run: StoredRun) -> OutcomeFacts:
     """Return how a run went, from its summary or else from its last iteration."""
     start = read_start(run.records[-1])
     algorithm = _find_algorithm(start)
-    warnings = (_UNWEIGHTED,) if _WEIGHTED in start.settings else ()
+    warnings = (f"This run has {run.weighting}.",) if run.weighting else ()
     if run.summary is None:
         return OutcomeFacts(algorithm, "", run.weights_origin, warnings)
     document = run.summary.document

@@ -253,7 +253,7 @@ def _score_first_best(run: StoredRun, record: IterationRecord, lists: IterationL
 
 def _score_rows(run: StoredRun, rows: TuningSet, chosen: NDArray[np.int64]) -> float:
     """Return the corpus score of some hypotheses."""
-    return float(run.metric.score(rows.stats[chosen].sum(axis=0, dtype=np.float64)))
+    return float(run.metric.score(rows.weighted_stats[chosen].sum(axis=0, dtype=np.float64)))
 
 
 def _compare_sides(

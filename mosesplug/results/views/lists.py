@@ -49,7 +49,10 @@ def measure_oracle_growth(run: StoredRun, merged: TuningSet | None = None) -> It
         merged: its merged lists, whose hypotheses are in the order of their first appearance; None
             reads them if they are needed.
     """
-    cache = OracleCache(run.path, run.records, dict(run.store.fingerprints))
+    prints = dict(run.store.fingerprints)
+    if (weights := run.store.sentence_weights) is not None:
+        prints["sentence weights"] = hashlib.sha256(weights.tobytes()).hexdigest()
+    cache = OracleCache(run.path, run.records, prints)
     known = np.zeros(run.n_sentences, dtype=np.int64)
     counted = 0
     try:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import DataError, UsageError
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.features import FeatureSpace
+from mosesplug.settings.sentences.weights import describe_weights
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import keeps_lists, read_result, read_start
@@ -88,6 +89,21 @@ class StoredRun:
     def has_lists(self) -> bool:
         """Whether this store holds hypotheses."""
         return any(record.n_lists for record in self.records)
+
+    @property
+    def weighting(self) -> str:
+        """Its sentence weights, and which scores count them; empty without any."""
+        if (weights := self.store.sentence_weights) is not None:
+            return (
+                f"{describe_weights(weights)}. All corpus scores of its lists are weighted; scores"
+                " of sentences and of held-out text are not"
+            )
+        if "sentence weights" in read_start(self.records[-1]).settings:
+            return (
+                "sentence weights that its store does not hold. The scores that the run recorded"
+                " are weighted; other scores of its lists, as of oracles, are not"
+            )
+        return ""
 
     @property
     def vector(self) -> NDArray[np.float64]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from formats.errors import FormatError
 from formats.text import read_lines
-from mosesplug.errors import DataError, UsageError, count_noun
+from mosesplug.errors import UsageError, count_noun
 from mosesplug.settings.sentences.counts import check_count, check_sentence_ids
 
 LARGEST = 1e6
@@ -31,25 +32,28 @@ class SentenceWeights:
 
     values: NDArray[np.float64]
 
+    def __iter__(self) -> Iterator[float]:
+        """Iterate over the values, as a settings file lists them."""
+        return iter(self.values.tolist())
+
     @property
     def text(self) -> str:
         """How many there are, and a checksum; ``--continue`` compares them."""
         return f"{len(self.values)} {zlib.crc32(self.values.tobytes()):08x}"
 
+    @property
+    def positive(self) -> NDArray[np.int64]:
+        """The sentences of weight above 0, int64, ascending."""
+        return np.flatnonzero(self.values)
+
     def take(self, sentence_ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the weight of each sentence id.
 
         Raises:
-            DataError: a sentence has no weight, or all of them have weight 0.
+            DataError: a sentence has no weight.
         """
         check_sentence_ids("sentence-weights", "weight", len(self.values), sentence_ids)
-        weights = self.values[sentence_ids]
-        if len(weights) and not weights.any():
-            raise DataError(
-                "{--sentence-weights} has weight 0 for all sentences of the lists. Give some a "
-                "weight above 0"
-            )
-        return weights
+        return np.asarray(self.values[sentence_ids])
 
     def check_count(self, n_sentences: int) -> None:
         """Check that there is one weight for each of the source sentences.
@@ -69,13 +73,15 @@ def describe_weights(weights: NDArray[np.float64]) -> str:
     return text
 
 
-def read_sentence_weights(path: Path) -> SentenceWeights:
-    """Read a file with a number on each line.
+def read_sentence_weights(path: Path | SentenceWeights) -> SentenceWeights:
+    """Read a file with a number on each line; weights that are known stay.
 
     Raises:
         FormatError: a line is no number from 0 to ``LARGEST``, or all numbers are 0.
         OSError: the file cannot be read.
     """
+    if isinstance(path, SentenceWeights):
+        return path
     values = []
     for number, line in enumerate(read_lines(path), start=1):
         text = line.strip().decode("utf-8", "replace")
@@ -92,6 +98,19 @@ def read_sentence_weights(path: Path) -> SentenceWeights:
             remedy="Give a weight for each source sentence, some of them above 0",
         )
     return SentenceWeights(np.array(values, dtype=np.float64))
+
+
+def parse_sentence_weights(
+    value: str | PathLike[str] | SentenceWeights | Iterable[object],
+) -> Path | SentenceWeights:
+    """Return a file that is named, or the weights of a sequence.
+
+    Raises:
+        UsageError: see ``make_sentence_weights``.
+    """
+    if isinstance(value, SentenceWeights):
+        return value
+    return Path(value) if isinstance(value, str | PathLike) else make_sentence_weights(value)
 
 
 def make_sentence_weights(values: Iterable[object]) -> SentenceWeights:

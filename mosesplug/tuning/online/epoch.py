@@ -90,6 +90,7 @@ class Epoch:
             metric=configuration.metric,
             references=context.references,
             threads=configuration.optimization.threads,
+            sentence_weights=context.sentence_weights,
         )
 
     @property
@@ -138,7 +139,7 @@ def run_batches(
     evaluations: list[Evaluation] = []
     lists = EpochLists(
         context.store,
-        epoch.setup(range(len(epoch.texts))),
+        epoch.setup(context.learned_sentences.tolist()),
         current,
         context.watch,
         decoder=None if isinstance(workers, DecodingWorkers) else workers,
@@ -236,7 +237,8 @@ def _search_line(
 
 def _note_staleness(epoch: Epoch, workers: int) -> None:
     """Tell the user if weights are never stale, or never fresh."""
-    watch, batches = epoch.context.watch, -(-len(epoch.texts) // epoch.plan.batch)
+    context = epoch.context
+    watch, batches = context.watch, -(-len(context.learned_sentences) // epoch.plan.batch)
     if workers == 1:
         watch(Note("{--async} with one worker learns as without it: {--shards} sets their number"))
     elif workers >= batches > 1:

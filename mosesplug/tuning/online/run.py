@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
-import numpy as np
-
 from formats.text import read_lines
 from mosesplug.decoders.batch import BatchDecoder
 from mosesplug.events import Note
@@ -68,7 +66,7 @@ def open_online_run(context: Context) -> Iterator[Callable[[], None]]:
                     open_decoding_workers(recipe, sharding, context.watch)
                 )
             else:
-                parts = split_into_shards(np.arange(len(texts)), sharding.shards, context.seed)
+                parts = split_into_shards(context.learned_sentences, sharding.shards, context.seed)
                 executor = stack.enter_context(
                     open_executor(sharding.workers, sharding.shards, sharding.scheduler)
                 )

@@ -102,6 +102,8 @@ class DecodedShard:
         beat = None if stop is None else stop.check
         with NBestStore.open(self.store, writable=True) as store:
             store.require(self.fingerprints)
+            if self.setup.sentence_weights is not None:
+                store.keep_sentence_weights(self.setup.sentence_weights.values)
             with self.decoder.make(f"shard{self.number}", note, beat) as decoder:
                 signal.on_stop(decoder.close)
                 yield EpochLists(
@@ -146,7 +148,7 @@ class DecodedShard:
             lists.model_scores(np.where(wanted < 0, 0.0, vector[wanted]))
             for vector in (old, direction)
         ]
-        return LineScores(lists.offsets, np.stack(scores, axis=1), lists.stats)
+        return LineScores(lists.offsets, np.stack(scores, axis=1), lists.weighted_stats)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.optimizers.online.epochs import EpochReport
 from mosesplug.optimizers.online.learner import Learner, grow_state
 from mosesplug.optimizers.selection import FeatureSelection
+from mosesplug.settings.sentences.weights import SentenceWeights
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.online.numbering import FeatureNumbering, name_weights
 from mosesplug.tuning.weights import Weights, to_model_weights
@@ -49,6 +50,7 @@ class EpochSetup:
         sparse: names of the sparse features known before the epoch.
         selection: the weights that may change, by name.
         references: the references of all sentences of the run.
+        sentence_weights: the weight of each sentence of the run; None: 1 each.
     """
 
     texts: Mapping[int, bytes]
@@ -60,6 +62,7 @@ class EpochSetup:
     metric: Metric
     references: PreparedReferences
     threads: int
+    sentence_weights: SentenceWeights | None = None
 
     @property
     def sentences(self) -> NDArray[np.int64]:

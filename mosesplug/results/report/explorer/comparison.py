@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from mosesplug.arrays import SentenceValues
 from mosesplug.results.report.explorer.run_data import ExplorerRun
 from mosesplug.results.scores.comparison import compare_statistics
 
@@ -33,6 +36,8 @@ def _compare(baseline: ExplorerRun, run: ExplorerRun) -> dict[str, Any]:
         return {"reason": "their tuning sets differ in the number of sentences"}
     if None not in (prints := {baseline.fingerprint, run.fingerprint}) and len(prints) > 1:
         return {"reason": "their references differ"}
+    if not _are_equal(baseline.sentence_weights, run.sentence_weights):
+        return {"reason": "their sentences have different weights"}
     _, tested = compare_statistics(
         [baseline.name, run.name], [[first], [second]], run.metric, run.metric.signature()
     )
@@ -45,3 +50,9 @@ def _compare(baseline: ExplorerRun, run: ExplorerRun) -> dict[str, Any]:
         "pBootstrap": tested.p_bootstrap,
         "pRandomization": tested.p_randomization,
     }
+
+
+def _are_equal(one: SentenceValues | None, other: SentenceValues | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return bool(np.array_equal(one, other))

@@ -148,6 +148,8 @@ def _pack(lists: RunLists, rows: NDArray[np.int64], columns: NDArray[np.int64]) 
         "ranks": lists.ranks[:, rows],
         **_join_texts(lists, rows, offsets),
     }
+    if merged.sentence_weights is not None:
+        arrays["sentenceWeights"] = merged.sentence_weights
     if len(columns) and merged.sparse is not None:
         arrays |= _take_sparse(merged, rows, columns)
     return PackedLists(rows, pack_arrays(arrays, usable_cores()), columns)

@@ -63,6 +63,7 @@ class ExplorerRun:
     document: dict[str, Any]
     choices: NDArray[Any] | None
     fingerprint: str | None
+    sentence_weights: NDArray[np.float64] | None
 
 
 def gather_explorer(
@@ -97,7 +98,8 @@ def gather_explorer(
         document["texts"] = {key: array.document for key, array in _pack_texts(run, text).items()}
         choices = _choose(lists.merged, vectors[-1], run.n_sentences)
     fingerprint = run.store.fingerprints.get("references")
-    return ExplorerRun(name, run.metric, run.n_sentences, document, choices, fingerprint)
+    counts = run.store.sentence_weights
+    return ExplorerRun(name, run.metric, run.n_sentences, document, choices, fingerprint, counts)
 
 
 def _describe_run(run: StoredRun, data: ReportData, name: str) -> dict[str, Any]:
@@ -152,6 +154,8 @@ def _measure_gains(run: StoredRun) -> list[tuple[float, float, float] | None]:
         return [None] * len(run.records)
     metric, signature = run.metric, run.signature
     rows = [run.store.first_best_statistics(record.iteration) for record in run.records]
+    if (weights := run.store.sentence_weights) is not None:
+        rows = [weights[:, None] * own for own in rows]
     scores = [float(metric.score(own.sum(axis=0, dtype=np.float64))) for own in rows]
     gains: list[tuple[float, float, float] | None] = [(0.0, 0.0, 0.0)]
     for own, score in zip(rows[1:], scores[1:], strict=True):
@@ -178,14 +182,15 @@ def _score_points(
 
 
 def _score(run: StoredRun, lists: TuningSet, vector: NDArray[np.float64]) -> float:
-    totals = lists.stats[lists.first_best(vector)].sum(axis=0, dtype=np.float64)
+    totals = lists.weighted_stats[lists.first_best(vector)].sum(axis=0, dtype=np.float64)
     return display_score(run.signature, float(run.metric.score(totals)))
 
 
 def _choose(merged: TuningSet, vector: NDArray[np.float64], n_sentences: int) -> NDArray[Any]:
-    """Return the statistics of each 1-best; those of an empty list are 0."""
-    choices = np.zeros((n_sentences, merged.stats.shape[1]), dtype=merged.stats.dtype)
-    choices[np.diff(merged.offsets) > 0] = merged.stats[merged.first_best(vector)]
+    """Return the weighted statistics of each 1-best; those of an empty list are 0."""
+    stats = merged.weighted_stats
+    choices = np.zeros((n_sentences, stats.shape[1]), dtype=stats.dtype)
+    choices[np.diff(merged.offsets) > 0] = stats[merged.first_best(vector)]
     return choices
 
 

@@ -22,6 +22,8 @@ from mosesplug.results.report.explorer.formulas import find_formula
 from mosesplug.results.report.explorer.run_data import gather_explorer
 from mosesplug.results.views.run import StoredRun, open_run
 from mosesplug.results.views.texts import ParallelText
+from mosesplug.store import NBestStore
+from mosesplug.tuning.workdir.stores import find_store
 from tests.results.report.explorer.explored import make_explored_run
 from tests.results.runs import gather_report
 from tests.waiting import LIMIT
@@ -86,7 +88,10 @@ def decode(run: StoredRun, vector: NDArray[np.float64]) -> tuple[list[int], floa
     """The choice of weights in the merged lists, and its score."""
     merged = run.store.tuning_set()
     rows = merged.first_best(vector)
-    totals = merged.stats[rows].sum(axis=0)
+    stats = merged.stats[rows].astype(np.float64)
+    if (weights := run.store.sentence_weights) is not None:
+        stats *= weights[np.diff(merged.offsets) > 0, None]
+    totals = stats.sum(axis=0)
     return rows.tolist(), display_score(run.signature, float(run.metric.score(totals)))
 
 
@@ -138,7 +143,11 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     asked, expected = [], []
     for name in ("BLEU", "WER", "BLEU,TER"):
         directory = tmp_path_factory.mktemp("run") / "work"
-        with open_run(make_explored_run(directory, name=name)) as run:
+        path = make_explored_run(directory, name=name)
+        if name == "WER":
+            with NBestStore.open(find_store(path), writable=True) as store:
+                store.keep_sentence_weights(rng.integers(0, 5, size=store.n_sentences) / 2)
+        with open_run(path) as run:
             one, other = make_task(run, rng)
         asked.append(one)
         expected.append(other)

@@ -73,6 +73,8 @@ export class RunLists {
     const nStats = n ? arrays.stats.length / n : 0;
     /** @type {(Int32Array | Float64Array)[]} */
     this.stats = Array.from({ length: nStats }, (_, k) => arrays.stats.subarray(k * n, (k + 1) * n));
+    /** @type {Float64Array | null} how often each sentence counts; null: once */
+    this.sentenceWeights = arrays.sentenceWeights ?? null;
     /** @type {Int32Array} */
     this.lengths = arrays.lengths;
     /** @type {Uint16Array[]} */

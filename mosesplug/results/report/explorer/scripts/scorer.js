@@ -63,17 +63,24 @@ export function findFirstBest(lists, scores) {
 }
 
 /**
- * Return the sum of the statistics of chosen rows.
+ * Return the weighted sum of the statistics of chosen rows.
  * @param {Lists} lists
- * @param {Int32Array} choice
+ * @param {Int32Array} choice of each sentence
  * @returns {Float64Array}
  */
 export function sumStatistics(lists, choice) {
   return Float64Array.from(lists.stats, (column) => {
     let sum = 0;
-    for (const row of choice) if (row >= 0) sum += column[row];
+    choice.forEach((row, sentence) => {
+      if (row >= 0) sum += weigh(lists, sentence) * column[row];
+    });
     return sum;
   });
+}
+
+/** @param {Lists} lists @param {number} sentence */
+function weigh(lists, sentence) {
+  return lists.sentenceWeights?.[sentence] ?? 1;
 }
 
 /**
@@ -169,6 +176,8 @@ export function computeSurface(lists, line) {
   const to = [];
   /** @type {number[]} */
   const sides = [];
+  /** @type {number[]} */
+  const counts = [];
   for (let sentence = 0; sentence < choice.length; sentence++) {
     if (choice[sentence] < 0) continue;
     const start = lists.offsets[sentence];
@@ -195,27 +204,28 @@ export function computeSurface(lists, line) {
         from.push(side === 1 ? row : next);
         to.push(side === 1 ? next : row);
         sides.push(side);
+        counts.push(weigh(lists, sentence));
         row = next;
       }
     }
   }
-  return scoreAlong(lists, { places, from, to, sides, totals, low, high });
+  return scoreAlong(lists, { places, from, to, sides, counts, totals, low, high });
 }
 
 /**
  * @param {Lists} lists
  * @param {{places: number[], from: number[], to: number[], sides: number[],
- *   totals: Float64Array, low: number, high: number}} events rows that replace others, from left to
- *   right; `sides` of the present weight
+ *   counts: number[], totals: Float64Array, low: number, high: number}} events rows that replace
+ *   others, from left to right; `sides` of the present weight, `counts` of the sentences
  * @returns {Surface}
  */
-function scoreAlong(lists, { places, from, to, sides, totals, low, high }) {
+function scoreAlong(lists, { places, from, to, sides, counts, totals, low, high }) {
   const order = Uint32Array.from(places.keys()).sort((a, b) => places[a] - places[b]);
   const sums = Float64Array.from(totals);
   /** @param {number} event @param {number} sign */
   const apply = (event, sign) => {
     for (let k = 0; k < sums.length; k++) {
-      sums[k] += sign * (lists.stats[k][to[event]] - lists.stats[k][from[event]]);
+      sums[k] += sign * counts[event] * (lists.stats[k][to[event]] - lists.stats[k][from[event]]);
     }
   };
   // Undo what happens left of the present weight, to begin at the left end.
