@@ -31,6 +31,7 @@ __all__ = [
     "keep_freed_memory",
     "release_memory",
     "take_rows",
+    "take_runs",
 ]
 
 HEAP_BYTES = 64 << 20
@@ -109,6 +110,17 @@ def take_rows(
     # With another mode, NumPy would first collect the result on the heap.
     np.take(array, rows, axis=0, out=result, mode="clip")
     return result
+
+
+def take_runs(
+    array: NDArray[Any], starts: NDArray[np.int64], stops: NDArray[np.int64]
+) -> NDArray[Any]:
+    """Return the rows ``starts[i]:stops[i]`` of each run, in an array of ``allocate``.
+
+    Long runs are copied in a fraction of the time of ``take_rows``.
+    """
+    runs = zip(starts.tolist(), stops.tolist(), strict=True)
+    return concatenate([array[:0], *(array[start:stop] for start, stop in runs)], array.dtype)
 
 
 def keep_freed_memory() -> None:

@@ -14,13 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.features import FeatureSpace
-from mosesplug.large_arrays import allocate, take_rows
+from mosesplug.kernels import kernel, read_only
+from mosesplug.large_arrays import allocate, take_rows, take_runs
 
 __all__ = ["Batch", "SparseRows", "TuningSet", "linear_scores"]
 
 _CHUNK = 16384
 """Hypotheses whose features are converted to float64 at a time; a full float64 copy would be the
 largest array of a tuning run."""
+
+
+_COMPILED = 1 << 16
+"""Sparse values that are multiplied by a kernel; fewer do not repay its import."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,17 @@ class SparseRows:
         entries = np.repeat(self.indptr[rows] - indptr[:-1], widths) + np.arange(indptr[-1])
         return SparseRows(indptr, self.indices[entries], self.data[entries])
 
+    def take_runs(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> SparseRows:
+        """Return rows ``starts[i]`` to ``stops[i] - 1`` of each run, in that order."""
+        firsts, ends = self.indptr[starts], self.indptr[stops]
+        widths = take_runs(self.indptr, starts + 1, stops + 1)
+        widths -= take_runs(self.indptr, starts, stops)
+        return SparseRows(
+            np.concatenate([[0], np.cumsum(widths)]),
+            take_runs(self.indices, firsts, ends),
+            take_runs(self.data, firsts, ends),
+        )
+
     def view(self, start: int, stop: int) -> SparseRows:
         """Return rows ``start`` to ``stop - 1``, whose indices and values are views."""
         first, last = int(self.indptr[start]), int(self.indptr[stop])
@@ -63,10 +79,28 @@ class SparseRows:
         ``weights`` are those of the sparse tail.
         """
         indptr = self.indptr[start : stop + 1]
+        if indptr[-1] - indptr[0] >= _COMPILED:
+            return _sparse_scores(
+                read_only(indptr), read_only(self.indices), read_only(self.data), read_only(weights)
+            )
         entries = slice(int(indptr[0]), int(indptr[-1]))
         products = self.data[entries] * weights[self.indices[entries]]
         owner = np.repeat(np.arange(stop - start), np.diff(indptr))
         return np.bincount(owner, products, stop - start).astype(np.float64)
+
+
+@kernel
+def _sparse_scores(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    data: NDArray[np.float32],
+    weights: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    scores = np.zeros(len(indptr) - 1)
+    for row in range(len(scores)):
+        for entry in range(indptr[row], indptr[row + 1]):
+            scores[row] += data[entry] * weights[indices[entry]]
+    return scores
 
 
 def linear_scores(
@@ -220,18 +254,17 @@ class TuningSet:
 
     def take_sentences(self, sentences: NDArray[np.int64]) -> TuningSet:
         """Return the sentences at the given positions, in that order; arrays are copied."""
-        widths = self.offsets[sentences + 1] - self.offsets[sentences]
+        starts, stops = self.offsets[sentences], self.offsets[sentences + 1]
         offsets = np.zeros(len(sentences) + 1, dtype=np.int64)
-        np.cumsum(widths, out=offsets[1:])
-        rows = np.repeat(self.offsets[sentences] - offsets[:-1], widths) + np.arange(offsets[-1])
+        np.cumsum(stops - starts, out=offsets[1:])
         return TuningSet(
             space=self.space,
             sentence_ids=self.sentence_ids[sentences],
             offsets=offsets,
-            dense=take_rows(self.dense, rows),
-            sparse=None if self.sparse is None else self.sparse.take(rows),
-            stats=take_rows(self.stats, rows),
-            lengths=take_rows(self.lengths, rows),
+            dense=take_runs(self.dense, starts, stops),
+            sparse=None if self.sparse is None else self.sparse.take_runs(starts, stops),
+            stats=take_runs(self.stats, starts, stops),
+            lengths=take_runs(self.lengths, starts, stops),
             oracles=self._move_oracles(sentences, offsets[:-1] - self.offsets[sentences]),
             sentence_weights=(
                 None if self.sentence_weights is None else self.sentence_weights[sentences]

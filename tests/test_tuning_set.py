@@ -165,6 +165,15 @@ def test_scores_do_not_depend_on_the_block_size(
     np.testing.assert_array_equal(each.model_scores(weights), expected)
 
 
+def test_scores_of_many_sparse_values_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    each = made(rng, [5, 0, 12])
+    weights = rng.standard_normal(7)
+    expected = each.model_scores(weights)
+    monkeypatch.setattr(mosesplug.tuning_set, "_COMPILED", 1)
+    np.testing.assert_array_equal(each.model_scores(weights), expected)
+
+
 @given(**CASES, positions=st.lists(st.integers(0, 5), max_size=8))
 def test_sentences_are_taken_in_the_requested_order(
     sizes: list[int], seed: int, n_dense: int, n_sparse: int, positions: list[int]

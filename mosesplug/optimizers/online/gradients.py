@@ -23,12 +23,12 @@ from mosesplug.errors import UsageError
 from mosesplug.metrics.bleu.expected import expected_bleu
 from mosesplug.metrics.few_sentences import FewSentences
 from mosesplug.optimizers import losses
-from mosesplug.optimizers.batch.ranking.pairs import PairSampling, RankedPairs, sample_pairs
+from mosesplug.optimizers.batch.ranking.pairs import PairSampling, sample_pairs
 from mosesplug.optimizers.batch.ranking.whole_lists import (
     discounted_shares,
     metric_distributions,
 )
-from mosesplug.optimizers.lists.rows import CompactRows, compact_rows, filled_weights
+from mosesplug.optimizers.lists.rows import compact_rows, filled_weights
 from mosesplug.optimizers.losses import ListLoss, PairLoss
 from mosesplug.optimizers.online.learner import Change, LearnerState, Step
 from mosesplug.optimizers.online.options import CostOptions, OnlineOptions
@@ -134,14 +134,14 @@ class _Objective:
     """A loss as a function of the model scores of some hypotheses of a batch.
 
     Attributes:
-        rows: int64 ``[n_rows]``, ascending and distinct: the hypotheses on which the loss depends.
+        rows: bool ``[n_hyps]``: the hypotheses on which the loss depends.
         terms: number of pairs or sentences in the sum.
-        pull: from the scores of these rows, returns the summed loss, its derivative with respect to
-            each score, and the number of violations: pairs that miss the margin of the loss, or
-            sentences whose 1-best is not an oracle.
+        pull: from the scores of all hypotheses, returns the summed loss, its derivative with
+            respect to each score, and the number of violations: pairs that miss the margin of the
+            loss, or sentences whose 1-best is not an oracle.
     """
 
-    rows: NDArray[np.int64]
+    rows: NDArray[np.bool_]
     terms: int
     pull: Callable[[Scores], tuple[float, Scores, int]]
 
@@ -163,7 +163,7 @@ def loss_gradient(
         sizes = costs.sizes(batch, step.metric, step.source_lengths)
         gains = costs.gains(batch, step.metric, memory, step.rng, sizes)
         objective = _objective(options, gains, sizes, batch, step, memory)
-        rows = compact_rows(batch, objective.rows)
+        rows = compact_rows(batch, np.arange(batch.n_hyps))
         # Diverging weights raise an error later; suppress the warnings before it.
         with np.errstate(over="ignore", invalid="ignore"):
             scores = rows.scores(present(state, rows.columns, step))
@@ -173,15 +173,14 @@ def loss_gradient(
             gradient = rows.combine_exactly(derivatives / divisor)
         if memory:
             # What is remembered is chosen among all hypotheses, not only those of the loss.
-            everything = compact_rows(batch, np.arange(batch.n_hyps))
-            scores = everything.scores(present(state, everything.columns, step))
             rows_kept = costs.choose(batch, scores, gains)
             memory = costs.update_memory(batch, memory, rows_kept, sizes)
-        active = step.active[rows.columns]
+        counts = rows.count_sentences(objective.rows, batch.offsets)
+        is_dense = rows.columns < batch.space.n_dense
+        # Features of other hypotheses are not updated: they owe their regularization.
+        active = step.active[rows.columns] & (is_dense | (counts > 0.0))
         more = {}
         if options.minimum_count:
-            counts = _count_sentences(rows, objective.rows, batch)
-            is_dense = rows.columns < batch.space.n_dense
             more["sentences"] = np.where(is_dense, options.minimum_count, counts)[active]
         return Change(
             columns=rows.columns[active],
@@ -239,7 +238,7 @@ def _objective(
 
     n_filled = int(np.count_nonzero(np.diff(batch.offsets)))
     return _Objective(
-        np.arange(batch.n_hyps),
+        np.ones(batch.n_hyps, dtype=np.bool_),
         n_filled,
         lambda scores: (*pull(scores), _count_misses(batch.offsets, oracles, scores)),
     )
@@ -257,16 +256,16 @@ def _pair_objective(
         batch.offsets, gains, lambda top, count: rng.integers(0, top, count), sampling
     )
     counts = pairs.take(batch.row_weights)
-    rows, places = np.unique(np.concatenate([pairs.better, pairs.worse]), return_inverse=True)
-    local = RankedPairs(places[: len(pairs)], places[len(pairs) :])
+    rows = np.zeros(batch.n_hyps, dtype=np.bool_)
+    rows[pairs.better] = rows[pairs.worse] = True
     gaps = gains[pairs.better] - gains[pairs.worse]
 
     def pull(scores: Scores) -> tuple[float, Scores, int]:
-        margins = scores[local.better] - scores[local.worse]
+        margins = scores[pairs.better] - scores[pairs.worse]
         values, slopes = loss.value_and_gradient(margins, gaps)
         derivatives = np.zeros(len(rows))
-        np.add.at(derivatives, local.better, counts * slopes)
-        np.subtract.at(derivatives, local.worse, counts * slopes)
+        np.add.at(derivatives, pairs.better, counts * slopes)
+        np.subtract.at(derivatives, pairs.worse, counts * slopes)
         return float((counts * values).sum()), derivatives, int(np.sum(margins <= loss.margin))
 
     return _Objective(rows, len(pairs), pull)
@@ -306,13 +305,3 @@ def _count_misses(offsets: Offsets, oracles: OracleSets, scores: Scores) -> int:
     is_oracle[oracles.rows] = True
     best = np.maximum.reduceat(np.where(is_oracle, scores, -np.inf), starts)
     return int(np.sum(best < np.maximum.reduceat(scores, starts)))
-
-
-def _count_sentences(rows: CompactRows, chosen: NDArray[np.int64], batch: Batch) -> ColumnValues:
-    """Count the sentences that have each sparse feature in a chosen row."""
-    n_columns = len(rows.columns)
-    sentence = np.searchsorted(batch.offsets, chosen, side="right") - 1
-    keys = np.repeat(sentence, np.diff(rows.rows.indptr)) * n_columns + rows.rows.indices
-    # A feature of several rows of a sentence counts once.
-    places = np.unique(keys) % n_columns if len(keys) else keys
-    return np.bincount(places, minlength=n_columns).astype(np.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -66,6 +67,17 @@ def test_against_a_matrix(batch: TuningSet, data: st.DataObject) -> None:
     combined = np.zeros(len(weights))
     combined[rows.columns] = rows.combine(coefficients)
     assert combined == pytest.approx(coefficients @ full)
+    some = np.array([row % 2 == 0 for row in range(len(chosen))], dtype=np.bool_)
+    offsets = np.array([0, 0, len(chosen) // 2, len(chosen)])
+    counts = np.zeros(len(weights))
+    counts[rows.columns] = rows.count_sentences(some, offsets)
+    if batch.sparse is not None:  # also stored zeros
+        full = matrix(
+            replace(batch, sparse=replace(batch.sparse, data=np.abs(batch.sparse.data) + 1))
+        )
+        full = full[chosen]
+    sentences = [full[a:b][some[a:b], 2:] for a, b in pairwise(offsets)]
+    assert counts[2:].tolist() == np.sum([s.any(axis=0) for s in sentences], axis=0).tolist()
 
 
 def test_equal_rows_tie_exactly() -> None:

@@ -16,12 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.arrays import FeatureMask, Offsets, Scores
+from mosesplug.kernels import inlined_kernel, kernel, read_only
+from mosesplug.optimizers.lists.rows import drop_empty_sentences
 from mosesplug.options import Opt
 from mosesplug.tuning_set import SparseRows, TuningSet
 
@@ -34,6 +37,9 @@ Draw = Callable[[int, int], NDArray[np.int64]]
 PairRule = Callable[[slice, NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]]
 """``rule(rows of the sentence, first, second)`` returns which candidates may be pairs, bool;
 ``first`` and ``second`` are rows of hypotheses, int64 ``[n_candidates]``."""
+
+_BLOCK = 64
+"""Sentences whose candidates are drawn before pairs are selected: 5 MB of them in PRO."""
 
 _EQUAL = 1e-5
 """Differences closer than this count as equal: the pair drawn first is kept."""
@@ -96,36 +102,100 @@ def sample_pairs(
         sampling: settings.
         rule: which candidates may be pairs; None: all.
     """
-    better, worse = [], []
-    for start, end in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
-        if start == end:
-            continue
-        drawn = draw(end - start, 2 * sampling.candidates)
-        first, second = drawn[0::2] + start, drawn[1::2] + start
-        if rule is not None:
-            allowed = rule(slice(start, end), first, second)
-            first, second = first[allowed], second[allowed]
-        gains = scores[first] - scores[second]
-        kept = _select_pairs(np.abs(gains), sampling)
-        gains, first, second = gains[kept], first[kept], second[kept]
-        better.append(np.where(gains > 0.0, first, second))
-        worse.append(np.where(gains > 0.0, second, first))
-    none = np.zeros(0, dtype=np.int64)
-    return RankedPairs(np.concatenate([none, *better]), np.concatenate([none, *worse]))
+    filled, n_candidates = drop_empty_sentences(offsets), sampling.candidates
+    pairs = [np.zeros((2, 0), dtype=np.int64)]
+    for first in range(0, len(filled) - 1, _BLOCK):
+        starts = filled[first : first + _BLOCK + 1]
+        drawn = np.empty((len(starts) - 1, 2 * n_candidates), dtype=np.int64)
+        allowed = np.ones((0 if rule is None else len(drawn), n_candidates), dtype=np.bool_)
+        for place, (start, end) in enumerate(pairwise(starts.tolist())):
+            drawn[place] = start + draw(end - start, 2 * n_candidates)
+            if rule is not None:
+                allowed[place] = rule(slice(start, end), drawn[place, 0::2], drawn[place, 1::2])
+        pairs.append(
+            _select_pairs(
+                read_only(scores),
+                drawn,
+                allowed,
+                sampling.minimum_difference,
+                sampling.kept,
+                sampling.largest,
+                sampling.exact,
+            )
+        )
+    return RankedPairs(*np.concatenate(pairs, axis=1))
 
 
-def _select_pairs(gaps: NDArray[np.float64], sampling: PairSampling) -> NDArray[np.int64]:
-    """Return which candidates are kept, in the order of drawing."""
-    wide = np.flatnonzero((gaps >= sampling.minimum_difference) & (gaps > 0.0))
-    if len(wide) <= sampling.kept or not sampling.largest:
-        return wide[: sampling.kept]
-    if sampling.exact:
-        order = np.argsort(-gaps[wide], kind="stable")
-        return np.sort(wide[order[: sampling.kept]])
-    rank = len(wide) - sampling.kept
-    smallest = np.partition(gaps[wide], rank)[rank] - _EQUAL
-    kept: NDArray[np.int64] = wide[gaps[wide] >= smallest][: sampling.kept]
-    return kept
+@kernel
+def _select_pairs(
+    scores: NDArray[np.float64],
+    drawn: NDArray[np.int64],
+    allowed: NDArray[np.bool_],
+    minimum: float,
+    most: int,
+    largest: bool,
+    exact: bool,
+) -> NDArray[np.int64]:
+    """Return the pairs to keep, int64 ``[2, n_pairs]``, in the order of drawing.
+
+    Args:
+        drawn: int64 ``[n_sentences, 2 * n_candidates]``, rows of hypotheses.
+        allowed: bool ``[n_sentences, n_candidates]``, which candidates may be pairs; empty: all.
+    """
+    n_sentences, n_candidates = len(drawn), drawn.shape[1] // 2
+    pairs = np.empty((2, n_sentences * min(most, n_candidates)), dtype=np.int64)
+    gaps, size = np.empty(n_candidates), 0
+    for sentence in range(n_sentences):
+        n_wide = 0
+        for pair in range(n_candidates):
+            one, other = drawn[sentence, 2 * pair], drawn[sentence, 2 * pair + 1]
+            gap = abs(scores[one] - scores[other])
+            is_wide = gap >= minimum and gap > 0.0 and (not len(allowed) or allowed[sentence, pair])
+            gaps[pair] = gap if is_wide else 0.0
+            n_wide += is_wide
+        smallest, n_equal = 0.0, most
+        if largest and n_wide > most:
+            smallest = _nth_largest(gaps, most)
+            if exact:
+                for gap in gaps:
+                    n_equal -= gap > smallest
+            else:
+                smallest -= _EQUAL
+        end = size + min(most, n_wide)
+        for pair in range(n_candidates):
+            if size == end:
+                break
+            if gaps[pair] == 0.0 or gaps[pair] < smallest:
+                continue
+            if exact and gaps[pair] == smallest:
+                if n_equal == 0:
+                    continue
+                n_equal -= 1
+            one, other = drawn[sentence, 2 * pair], drawn[sentence, 2 * pair + 1]
+            if scores[one] < scores[other]:
+                one, other = other, one
+            pairs[0, size], pairs[1, size] = one, other
+            size += 1
+    return pairs[:, :size]
+
+
+@inlined_kernel
+def _nth_largest(values: NDArray[np.float64], rank: int) -> float:
+    """Return the value of a rank from 1 to ``len(values)``, by a heap."""
+    heap = np.full(rank, -np.inf)
+    for value in values:
+        if value > heap[0]:
+            place = 0
+            while 2 * place + 1 < rank:
+                child = 2 * place + 1
+                if child + 1 < rank and heap[child + 1] < heap[child]:
+                    child += 1
+                if heap[child] >= value:
+                    break
+                heap[place] = heap[child]
+                place = child
+            heap[place] = value
+    return float(heap[0])
 
 
 def differences(
