@@ -32,6 +32,7 @@ ROWS = (
     "script-mira",
     "optimize-graphs",
     "tools-kbmira-pro",
+    "sentence-weights",
 )
 """The rows that the test suite runs."""
 
