@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import Any, Unpack
 
 import numpy as np
@@ -50,6 +51,7 @@ class OptimizeKeywords(LearningKeywords, total=False):
     heldout_references: Any
     heldout_add_features: Mapping[str, Any] | None
     heldout_scores: Mapping[str, Any] | None
+    monitor_nbest: Mapping[str, tuple[str | PathLike[str], str | PathLike[str]]] | Sequence[str]
     folds: int | None
 
 
@@ -192,6 +194,9 @@ def optimize(
         select: the weights of several runs: ``median``, ``best-heldout`` or ``average``.
         heldout_lists, heldout_references, heldout_add_features, heldout_scores: a held-out set, one
             by one; see ``HeldOut``.
+        monitor_nbest: files of lists and of their references by name, ``{"news": ("news.nbest",
+            "news.ref")}``; they are scored at the start and with the result (``Fit.gains``), and
+            select nothing.
 
     Parallel learning:
         sharding: as ``{"shards": 4}``; the other settings are ``workers``, ``scheduler`` and

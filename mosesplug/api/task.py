@@ -141,6 +141,8 @@ def make_task(
     if scores is not None or statistics is not None:
         if data_of_call.heldout_lists:
             raise UsageError("heldout_lists requires references: hold out a share (held_out)")
+        if settings.monitor_nbest:
+            raise UsageError("monitor_nbest requires references: leave scores and statistics out")
         order = None
         if arrays is None:
             settings = _learn_bins(settings, take_lists(lists, "lists"), names, dense)
@@ -296,7 +298,7 @@ def _check_requirements(
 
 def _check_domains(**arguments: Any) -> None:
     """Check that nothing is given that weights of domains exclude."""
-    for name in ("graphs", "bounds", "length_exponent", "heldout_lists"):
+    for name in ("graphs", "bounds", "length_exponent", "heldout_lists", "monitor_nbest"):
         if arguments.get(name):
             raise UsageError(f"domains and {name} exclude each other: give one of them")
 

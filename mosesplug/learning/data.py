@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.pipes import wrap_files
-from formats.text import read_lines
+from formats.nbest.block import NBestList
+from formats.pipes import InputFile, wrap_files
+from formats.text import StrPath, read_lines
 from formats.weights.any_format import read_weights
 from mosesplug.errors import DataError, Message, UsageError, count_noun
 from mosesplug.features import FeatureSpace
@@ -227,7 +228,6 @@ def read_held_out_lists(
         if any(needs_references(scorer) for scorer in (problem.metric, *watched)):
             raise UsageError("the held-out lists have no references: use {--heldout-refs} FILE")
         references = NO_REFERENCES
-    space = problem.tuning_set.space
     options = replace(_list_settings(settings, given), derive=data.derived)
     metrics = [_bind_held_out(scorer, options, settings) for scorer in (problem.metric, *watched)]
     own = settings.heldout_scores
@@ -246,6 +246,43 @@ def read_held_out_lists(
     )
     if given.has_bare_heldout:
         options = replace(options, ids=False)
+
+    def loaded(done: int) -> None:
+        progress(done, len(files), "held-out lists")
+
+    return _load_other_lists(files, references, metrics, options, data, "held-out lists", loaded)
+
+
+def read_monitored_lists(
+    settings: LearningSettings, data: LearningData, given: GivenData = NOTHING_GIVEN
+) -> dict[str, LearningData]:
+    """Read the lists of monitors into the feature space of ``data``, by name."""
+    watched = [watched_metric.metric for watched_metric in data.watched_metrics]
+    options = replace(_list_settings(settings, given), derive=data.derived)
+    return {
+        f"monitor {monitor.name}": _load_other_lists(
+            wrap_files([monitor.input]),
+            monitor.references,
+            (data.problem.metric, *watched),
+            options,
+            data,
+            f"{{--monitor-nbest {monitor.name}}}",
+        )
+        for monitor in settings.monitor_nbest
+    }
+
+
+def _load_other_lists(
+    files: Sequence[StrPath | InputFile | NBestList],
+    references: References,
+    metrics: Sequence[Metric],
+    options: ListSettings,
+    data: LearningData,
+    what: str,
+    loaded: Callable[[int], None] = lambda done: None,
+) -> LearningData:
+    """Read lists that are only scored into the feature space of ``data``."""
+    space, problem = data.space, data.problem
     lists = load_lists(
         files,
         references,
@@ -254,14 +291,14 @@ def read_held_out_lists(
         watched=metrics[1:],
         dense=[name for name, _ in space.groups] if names_values(files[0], options) else None,
         is_held_out=True,
-        threads=settings.threads,
-        loaded=lambda done: progress(done, len(files), "held-out lists"),
+        threads=problem.threads,
+        loaded=loaded,
     )
     return replace(
         data,
         problem=replace(problem, tuning_set=_move_to_space(lists.tuning_set, space)),
         watched_metrics=lists.watched_metrics,
-        notes=tuple(f"held-out lists: {note}" for note in lists.notes),
+        notes=tuple(f"{what}: {note}" for note in lists.notes),
     )
 
 

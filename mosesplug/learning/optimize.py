@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +16,7 @@ from mosesplug.learning.cross_validation import (
     cross_validate,
     split_sentences,
 )
-from mosesplug.learning.data import read_data, read_held_out_lists
+from mosesplug.learning.data import read_data, read_held_out_lists, read_monitored_lists
 from mosesplug.learning.domains import DomainScore, LearnFunction, score_domains
 from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData, LearningData
 from mosesplug.learning.length_exponent import learn_exponent
@@ -41,6 +41,7 @@ class OptimizeResult:
     Attributes:
         data: the data that was learned from, and what a share of it was held out.
         held_out: lists that were held out; None without any.
+        monitors: lists that are only scored, by ``monitor NAME``.
         learning: the weights and their scores.
         warnings: what a user should check about the data and the weights.
         notes: what a user should know about the result.
@@ -50,6 +51,7 @@ class OptimizeResult:
 
     data: LearningData
     held_out: LearningData | None
+    monitors: Mapping[str, LearningData]
     learning: LearningResult
     warnings: list[str]
     notes: tuple[str, ...]
@@ -158,6 +160,7 @@ def optimize(
     given = _add_run_source(settings, optimizer, given)
     data = read_data(settings, progress, given)
     held_out = read_held_out_lists(settings, data, progress, given)
+    monitors = read_monitored_lists(settings, data, given)
     loaded, cpu = time.perf_counter(), time.process_time()
     result = learn_weights(
         data,
@@ -173,6 +176,7 @@ def optimize(
     return OptimizeResult(
         data,
         held_out,
+        monitors,
         result,
         [
             *data.notes,

@@ -19,6 +19,7 @@ from mosesplug.settings.features import AddedFeature, parse_added_features
 from mosesplug.settings.intervals import Bound, StartRange, parse_bounds
 from mosesplug.settings.lengths import WORDS, LengthRange, parse_length_range
 from mosesplug.settings.lists import ListSettings
+from mosesplug.settings.online import Monitor, parse_monitors
 from mosesplug.settings.scores.files import ScoreSource, parse_score_sources
 from mosesplug.settings.sentences.weights import SentenceWeights
 from mosesplug.settings.sharding import Sharding
@@ -229,6 +230,19 @@ class LearningSettings:
             excludes=("graphs", "folds"),
         ),
     ] = ()
+    monitor_nbest: Annotated[
+        tuple[Monitor, ...],
+        Opt(
+            "n-best lists that are scored and select nothing; repeatable",
+            "Held-out",
+            parse=parse_monitors,
+            metavar="NAME=LISTS,REFS",
+            exists="monitor",
+            excludes=("graphs", "domains", "scores", "add-feature", "templates", "score-command"),
+            details="Their scores with the starting weights and with the result are reported after"
+            " those of held-out sentences. They have the features of the lists.",
+        ),
+    ] = ()
     heldout_refs: Annotated[
         Path | None,
         Opt(
@@ -392,7 +406,8 @@ class LearningSettings:
         files = [path for path in single if path is not None]
         values = [path for feature in self.heldout_add_feature for path in feature.paths]
         values += [path for source in self.heldout_scores for path in source.paths]
-        own = self.lists.input_paths
+        own = [*self.lists.input_paths]
+        own += [file for one in self.monitor_nbest for file in (one.input, one.references)]
         return [*self.nbest, *self.graphs, *self.heldout_nbest, *files, *own, *values]
 
 

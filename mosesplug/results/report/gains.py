@@ -52,7 +52,7 @@ def _describe_sentences(gain: Gain) -> str:
         "held out": f"on {count_noun(gain.sentences, 'held-out sentence')}",
         "folds": f"on {count_noun(gain.sentences, 'sentence')}, each with weights of the other "
         "folds",
-    }[gain.data]
+    }.get(gain.data, f"on the {count_noun(gain.sentences, 'sentence')} of {gain.data}")
     return f"gain {which}:"
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +25,6 @@ from mosesplug.metrics.error_rates import display_difference, is_error_rate
 from mosesplug.optimizers import Problem
 from mosesplug.results.render.record import Change, Score, Shown, Text
 from mosesplug.results.scores.significance import approximate_randomization, paired_bootstrap
-
-GainData = Literal["learned from", "held out", "folds"]
-"""Sentences that weights were learned from; that were held out; or all sentences, each decided
-with weights that were learned from the other folds of a cross-validation."""
 
 _SAMPLES = 1000
 _SEED = 1
@@ -90,11 +86,13 @@ class Gain:
     """The gain of learning on some sentences.
 
     Attributes:
-        data: which sentences.
+        data: ``learned from``, sentences that weights were learned from; ``held out``; ``folds``,
+            all sentences, each decided with weights that were learned from the other folds of a
+            cross-validation; or ``monitor NAME``, lists that were only scored.
         metrics: the objective, then the metrics that were watched.
     """
 
-    data: GainData
+    data: str
     sentences: int
     metrics: tuple[MetricGain, ...]
 
@@ -112,20 +110,26 @@ class Gain:
 def measure_gains(result: OptimizeResult) -> tuple[Gain, ...]:
     """Return the gain on the sentences learned from, then on those that were not.
 
-    All tests draw 1,000 samples with the same seed. Nothing is measured, and nothing returned, for
-    search graphs, or if no metric is watched and no sentence held out.
+    Those of monitors follow. All tests draw 1,000 samples with the same seed. Nothing is measured,
+    and nothing returned, for search graphs, or if no metric is watched, no sentence held out, and
+    no list monitored.
     """
     if not has_lists(result):
         return ()
     learned, held_out = find_learned(result), find_held_out(result)
     validation = result.learning.validation
-    if held_out is None and validation is None and not result.data.watched_metrics:
+    monitors = result.monitors
+    if held_out is None and validation is None and not (monitors or result.data.watched_metrics):
         return ()
     gains = [_measure_sentences("learned from", learned, result)]
     if held_out is not None:
         gains.append(_measure_sentences("held out", held_out, result))
     if validation is not None:
         gains.append(_measure_folds(learned, validation, result.data))
+    gains += [
+        _measure_sentences(name, _score_all(data, result), result)
+        for name, data in monitors.items()
+    ]
     return tuple(gains)
 
 
@@ -142,12 +146,12 @@ def measure_fold_gains(data: LearningData, validation: CrossValidation) -> tuple
     return (_measure_folds(sentences, validation, data),)
 
 
-def _measure_sentences(data: GainData, sentences: ScoredSentences, result: OptimizeResult) -> Gain:
+def _measure_sentences(data: str, sentences: ScoredSentences, result: OptimizeResult) -> Gain:
     solution = result.learning.solution
     end = sentences.divide(solution.length_exponent).choose(solution.weights)
     rows = _choose_at_start(sentences, result.data), end
     weights = sentences.problem.tuning_set.sentence_weights
-    if weights is None or data == "held out":
+    if weights is None or data != "learned from":
         return _measure(data, sentences.metrics, rows)
     return _measure(data, sentences.metrics, rows, weights[sentences.positions])
 
@@ -171,7 +175,7 @@ def _choose_at_start(sentences: ScoredSentences, data: LearningData) -> NDArray[
 
 
 def _measure(
-    data: GainData,
+    data: str,
     metrics: Sequence[WatchedMetric],
     rows: tuple[NDArray[np.int64], NDArray[np.int64]],
     sentence_weights: SentenceValues | None = None,
@@ -216,23 +220,28 @@ def _measure_metric(
     )
 
 
+_JUDGED = {
+    "learned from": "the sentences learned from",
+    "held out": "the held-out sentences",
+    "folds": "sentences of other folds",
+}
+"""Data by which a result is judged, in words; monitors are only shown."""
+
+
 def find_gaming(gains: Sequence[Gain]) -> str | None:
     """Return a warning if the objective rises and each watched metric falls, or None.
 
     It is judged on the last of the gains, sentences that were not learned from if there are any.
     """
-    if not gains or not gains[-1].watched_metrics:
+    judged = [gain for gain in gains if gain.data in _JUDGED]
+    if not judged or not judged[-1].watched_metrics:
         return None
-    last = gains[-1]
+    last = judged[-1]
     if last.objective.improvement <= 0 or any(
         metric.improvement >= 0 for metric in last.watched_metrics
     ):
         return None
-    where = {
-        "learned from": "the sentences learned from",
-        "held out": "the held-out sentences",
-        "folds": "sentences of other folds",
-    }[last.data]
+    where = _JUDGED[last.data]
     worse = ", ".join(
         f"{watched_metric.metric} ({watched_metric.start:.4f} to {watched_metric.end:.4f})"
         for watched_metric in last.watched_metrics
@@ -300,10 +309,15 @@ def find_held_out(result: OptimizeResult) -> ScoredSentences | None:
         return find_learned(result).take(learned.held_out_sentences)
     if result.held_out is None:
         return None
-    problem = result.held_out.problem
+    return _score_all(result.held_out, result)
+
+
+def _score_all(data: LearningData, result: OptimizeResult) -> ScoredSentences:
+    """Return all sentences of other lists."""
+    problem = data.problem
     positions = np.flatnonzero(np.diff(problem.tuning_set.offsets)).astype(np.int64)
     metrics = (
         WatchedMetric(problem.metric, problem.tuning_set.stats),
-        *result.held_out.watched_metrics,
+        *data.watched_metrics,
     )
     return ScoredSentences(problem, positions, metrics, result.data.rescore)
