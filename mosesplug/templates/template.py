@@ -167,7 +167,11 @@ class NgramTemplate(Template):
         raise NotImplementedError
 
     def count(self, derivation: AlignedDerivation) -> Counts:
-        words = (BOS, *derivation.target, EOS)
+        return self.count_words(derivation.target)
+
+    def count_words(self, target: Words) -> Counts:
+        """Return the features of the words of a hypothesis."""
+        words = (BOS, *target, EOS)
         return self._collect(
             feature
             for end in range(2, len(words) + 1)

@@ -15,7 +15,7 @@ from formats.weights.files import parse_weight_overwrite
 from mosesplug.arrays import Floats
 from mosesplug.errors import DataError, UsageError
 from mosesplug.templates.declaration import FUNCTIONS, read_ini_function
-from mosesplug.templates.template import PhraseTemplate, Scope
+from mosesplug.templates.template import NgramTemplate, PhraseTemplate, Scope, Template
 
 _Fault = Callable[..., FormatError]
 
@@ -89,19 +89,28 @@ class ModelFeatures:
         features: the feature functions, at most one of each kind.
         weights: float64 ``[number of values]``.
         path: the path of the configuration.
-        templates: the sparse feature functions, none of which sees words of other phrases.
+        templates: the sparse feature functions, none of which has target contexts.
         sparse_weights: the weights of their features, by name; missing ones are 0.
     """
 
     features: tuple[Feature, ...]
     weights: Floats
     path: str
-    templates: tuple[PhraseTemplate, ...] = ()
+    templates: tuple[Template, ...] = ()
     sparse_weights: Mapping[str, float] = field(default_factory=dict)
 
     def templates_of(self, scope: Scope) -> tuple[PhraseTemplate, ...]:
-        """Return the sparse feature functions of a scope."""
-        return tuple(template for template in self.templates if template.scope == scope)
+        """Return the sparse feature functions of phrases that have a scope."""
+        return tuple(
+            template
+            for template in self.templates
+            if isinstance(template, PhraseTemplate) and template.scope == scope
+        )
+
+    @property
+    def ngrams(self) -> tuple[NgramTemplate, ...]:
+        """The sparse feature functions of n-grams."""
+        return tuple(each for each in self.templates if isinstance(each, NgramTemplate))
 
     def of_kind(self, kind: str) -> Feature | None:
         """Return the feature of that kind, if the model has one."""
@@ -131,7 +140,7 @@ def read_features(
         FormatError: an unsupported feature, an unknown argument, or a missing or surplus weight.
     """
     features: list[Feature] = []
-    templates: list[PhraseTemplate] = []
+    templates: list[Template] = []
     start = 0
     for line in ini.features:
         if line.kind in FUNCTIONS:
@@ -156,19 +165,19 @@ def read_features(
     )
 
 
-def _read_template(path: str, line: FeatureLine) -> PhraseTemplate:
+def _read_template(path: str, line: FeatureLine) -> Template:
     """Return the template of a sparse feature function."""
     words = [line.kind, f"name={line.name}", *(f"{k}={v}" for k, v in line.arguments.items())]
     try:
         template = read_ini_function(" ".join(words), Path())
     except UsageError as error:
         raise FormatError(str(error), path=path, line=line.line) from error
-    if not isinstance(template, PhraseTemplate) or template.scope == "target":
+    if isinstance(template, PhraseTemplate) and template.scope == "target":
         raise FormatError(
-            f"the bundled decoder computes no features across target phrases, such as {line.name}",
+            f"no decoder computes target-context of {line.name}",
             path=path,
             line=line.line,
-            remedy="Leave out n-grams and target contexts, or use Moses",
+            remedy="Leave it out, and learn features of target contexts from n-best lists",
         )
     return template
 

@@ -21,6 +21,7 @@ import numpy as np
 from mosesplug.arrays import Bools, Floats, Ints, Ints32
 from mosesplug.extras.phrase_decoder.coverage import Coverages, find_phrase_pairs
 from mosesplug.extras.phrase_decoder.model import Model
+from mosesplug.extras.phrase_decoder.ngrams import Ngrams
 from mosesplug.extras.phrase_decoder.search_graph import (
     DISCONTINUOUS,
     MONOTONE,
@@ -55,6 +56,7 @@ class _Expansions:
     span: Ints
     coverage: Ints
     state: Ints32
+    history: Ints32
     language_model: Floats
     jump: Ints
     orientation: Ints
@@ -80,6 +82,7 @@ class _Stack:
     score: Floats
     coverage: Ints
     state: Ints32
+    history: Ints32
     pair: Ints
     start: Ints
     end: Ints
@@ -104,6 +107,7 @@ class _Search:
         self.options = find_phrase_pairs(model, words)
         self.widths = sorted(set(self.options.width.tolist()))
         self.boundary = Boundary(model, self.options.pairs)
+        self.ngrams = Ngrams(model, self.options.pairs) if model.features.ngrams else None
         self.coverages = Coverages(self.options, self.length, limits.distortion_limit)
         features = model.features
         self.distortion = float(features.weights_of("Distortion")[0])
@@ -131,6 +135,7 @@ class _Search:
             score=np.zeros(1),
             coverage=np.array([self.coverages.number(0, 0)]),
             state=np.array([self.model.language_model.start_state], dtype=np.int32),
+            history=np.zeros(1, dtype=np.int32),
             pair=before,
             start=before,
             end=before,
@@ -171,6 +176,10 @@ class _Search:
         score, state = self.boundary.extend(stack.state, hypothesis[row], option, final)
         total = base[row] + options.score[option] + model.turn_score[pair, backward[row]]
         total += self.lm_weight * score
+        history = stack.history[hypothesis[row]]
+        if self.ngrams is not None:
+            sparse, history = self.ngrams.extend(history, option, final)
+            total += sparse
         self._push(
             covered,
             _Expansions(
@@ -180,6 +189,7 @@ class _Search:
                 span=span[row],
                 coverage=numbers[of_hypothesis[hypothesis], span][row],
                 state=state,
+                history=history,
                 language_model=score,
                 jump=jump[row],
                 orientation=(backward + N_DIRECTION * forward)[row],
@@ -221,10 +231,12 @@ class _Search:
             last = self.options.end[found.span]
         else:
             last = found.span * (int(classes.max(initial=0)) + 1) + classes
-        keys = (
+        keys = [
             found.coverage * np.int64(len(self.model.language_model.state)) + found.state,
             last,
-        )
+        ]
+        if self.ngrams is not None:
+            keys.append(found.history)
         order = np.lexsort((-found.total, *keys))
         changes = np.zeros(len(order), dtype=np.bool_)
         for key in keys:
@@ -240,6 +252,7 @@ class _Search:
             score=heads.total - rest,
             coverage=heads.coverage,
             state=heads.state,
+            history=heads.history,
             pair=self.options.pairs[heads.option],
             start=self.options.start[heads.span],
             end=self.options.end[heads.span],
@@ -285,7 +298,7 @@ def _concatenate(parts: Sequence[_Expansions]) -> _Expansions:
         nothing = np.zeros(0, dtype=np.int64)
         state = np.zeros(0, dtype=np.int32)
         return _Expansions(
-            *(np.zeros(0), nothing, nothing, nothing, nothing, state, np.zeros(0), nothing, nothing)
+            np.zeros(0), *(nothing,) * 4, state, state, np.zeros(0), nothing, nothing
         )
     return _Expansions(
         *(np.concatenate(columns) for columns in zip(*map(_columns, parts), strict=True))

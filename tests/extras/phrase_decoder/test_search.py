@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,8 @@ from mosesplug.extras.phrase_decoder.model import Model, load_model
 from mosesplug.extras.phrase_decoder.model_file import read_features
 from mosesplug.extras.phrase_decoder.n_best import PhraseDerivation, find_best_derivations
 from mosesplug.extras.phrase_decoder.search import Limits, search
+from mosesplug.templates.declaration import read_ini_function
+from mosesplug.templates.derivation import AlignedDerivation, Phrase, PhrasePair
 
 Systems = Callable[..., Any]
 EVERYTHING: dict[str, Any] = {"stack": 0, "beam_threshold": 0.0}
@@ -104,6 +109,55 @@ def test_features_are_those_of_the_definitions(random_system: Systems, seed: int
         for name, values in grouped(derivation, model).items():
             assert values == pytest.approx(expected.values[name], abs=1e-9), name
         assert derivation.score == pytest.approx(expected.score, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "functions",
+    [
+        ("TargetNgramFeature name=TN n=1",),
+        ("TargetBigramFeature name=TB",),
+        ("TargetNgramFeature name=TN n=4", "TargetBigramFeature name=TB"),
+        ("TargetNgramFeature name=TN n=3 lower-ngrams=0",),
+    ],
+)
+@pytest.mark.parametrize("order", [1, 2])
+def test_target_ngrams_are_exact(
+    random_system: Systems, order: int, functions: tuple[str, ...]
+) -> None:
+    """The list is complete although the language model alone would recombine more."""
+    system = random_system(order, order=order)
+    lines = "".join(f"{line}\n" for line in functions)
+    system.ini.write_text(system.ini.read_text().replace("[feature]\n", f"[feature]\n{lines}"))
+    templates = [read_ini_function(line, Path()) for line in functions]
+
+    def count(words: Sequence[str]) -> dict[str, float]:
+        phrase = Phrase(0, PhrasePair(("a",), tuple(words)))
+        derivation = AlignedDerivation(("a",), (phrase,))
+        return {k: v for template in templates for k, v in template.count(derivation).items()}
+
+    sentence = "c unknown a b"
+    weights: dict[str, float] = {}
+    rng = random.Random(order)
+    expected: dict[tuple[str, ...], float] = {}
+    for derivation in system.derivations(sentence.split()):
+        counts = count(derivation.words)
+        more = sum(
+            weights.setdefault(name, rng.uniform(-2.0, 2.0)) * value
+            for name, value in sorted(counts.items())
+        )
+        known = expected.get(derivation.words, -math.inf)
+        expected[derivation.words] = max(known, derivation.score + more)
+    features = read_features(read_moses_ini(system.ini), sparse_weights=weights)
+    model = load_model(features, [sentence.encode().split()])
+    graph = search(model, sentence.encode().split(), Limits(**EVERYTHING))
+    assert graph.node_score[graph.goals[0]] == pytest.approx(max(expected.values()), abs=1e-9)
+    translations = find_best_derivations(graph, 10**6, distinct=True)
+    assert len(translations) == len(expected)
+    assert (np.diff([derivation.score for derivation in translations]) <= 1e-9).all()
+    for translation in translations:
+        words = tuple(word.decode() for word in translation.words)
+        assert translation.score == pytest.approx(expected[words], abs=1e-9)
+        assert translation.sparse == count(words)
 
 
 @pytest.mark.parametrize("dropped", [("LexicalReordering",), ("LexicalReordering", "Distortion")])

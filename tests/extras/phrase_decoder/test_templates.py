@@ -26,6 +26,8 @@ FUNCTIONS = (
     "ShapeFeature name=SH words=1 alignment=1",
     "WordTranslationFeature name=WC simple=0 source-context=1 window=2",
     "PhrasePairFeature name=PC simple=0 source-context=1 unrestricted=1",
+    "TargetBigramFeature name=TB",
+    "TargetNgramFeature name=TN n=3",
 )
 
 
@@ -49,7 +51,9 @@ def decode(
 
 def test_lists_and_scores(tmp_path: Path) -> None:
     """The lists have the features of their derivations, and scores include their weights."""
-    (tmp_path / "sparse").write_text("PL_s1 0.25\nPL_2,2 -0.5\nWC_rinoki,na~at 2\nXY_a 1\n")
+    (tmp_path / "sparse").write_text(
+        "PL_s1 0.25\nPL_2,2 -0.5\nWC_rinoki,na~at 2\nTB_an:old 2\nXY_a 1\n"
+    )
     done = decode(
         tmp_path,
         FUNCTIONS,
@@ -62,8 +66,8 @@ def test_lists_and_scores(tmp_path: Path) -> None:
     source = (tmp_path / "source").read_bytes().splitlines()
     block = read_nbest(tmp_path / "nbest")
     assert len(block) > 60
-    contexts = {"WC_rinoki,na~at": 2.0}
-    n_contexts = 0
+    contexts = {"WC_rinoki,na~at": 2.0, "TB_an:old": 2.0}
+    weighted: set[str] = set()
     by_name = {"LM0": 0.5, "WordPenalty0": -1.0, "PhrasePenalty0": 0.2, "Distortion0": 0.3}
     by_name |= {"TranslationModel0": 0.2, "LexicalReordering0": 0.3}
     weights = [by_name[name] for name, width in block.groups for _ in range(width)]
@@ -81,8 +85,8 @@ def test_lists_and_scores(tmp_path: Path) -> None:
             score += 0.25 * values.get("PL_s1", 0.0) - 0.5 * values.get("PL_2,2", 0.0)
             score += sum(weight * values.get(name, 0.0) for name, weight in contexts.items())
             assert block.scores[row] == pytest.approx(score, abs=2e-3)
-            n_contexts += sum(name in contexts for name in values)
-    assert n_contexts
+            weighted.update(contexts.keys() & values.keys())
+    assert weighted == contexts.keys()
 
 
 def test_features_are_announced(tmp_path: Path) -> None:
@@ -93,8 +97,7 @@ def test_features_are_announced(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("TargetBigramFeature name=TB", "features across target phrases, such as TB"),
-        ("WordTranslationFeature name=WT target-context=1", "target phrases, such as WT"),
+        ("WordTranslationFeature name=WT target-context=1", "computes target-context of WT"),
         ("WordTranslationFeature name=WT domain-trigger=1", "support domain-trigger=false only"),
         ("PhraseBoundaryFeature name=PB", "does not support PhraseBoundaryFeature"),
     ],
