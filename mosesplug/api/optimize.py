@@ -281,9 +281,9 @@ def cross_validate(
         lists: as for ``optimize``.
         folds: number of folds.
         progress: as for ``optimize``.
-        more: the other keywords of ``optimize``, except those of held-out sets; ``runs`` and
-            ``select`` learn several times from the other folds, and take the weights of the median
-            run or the average.
+        more: the other keywords of ``optimize``, except those of held-out sets and monitors;
+            ``runs`` and ``select`` learn several times from the other folds, and take the weights
+            of the median run or the average.
 
     Returns:
         The scores of each fold (``folds``), the score of all sentences together, each decided with
