@@ -44,6 +44,7 @@ class ListSearch(Candidates):
     made: TuningSet
 
     answers = frozenset({"updates"})
+    sentence_weights = None
 
     def score(self, weights: NDArray[Any]) -> float:
         single = weights.astype(np.float32)
