@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -58,6 +59,20 @@ class GraphsRead:
     iteration: int
     graphs: int
     total: int
+
+
+@dataclass(frozen=True)
+class TextsScored:
+    """A score command scored ``done`` of ``total`` texts of a metric.
+
+    Since the last event it scored ``new`` texts, and ``known`` others had scores already.
+    """
+
+    metric: str
+    done: int
+    total: int
+    new: int
+    known: int
 
 
 @dataclass(frozen=True)
@@ -140,6 +155,7 @@ Event = (
     | PhaseStarted
     | DecodingProgress
     | GraphsRead
+    | TextsScored
     | OptimizerProgress
     | IterationFinished
     | EpochProgress
@@ -153,6 +169,25 @@ Watcher = Callable[[Event], None]
 def ignore_event(event: Event) -> None:
     """Do nothing."""
     del event
+
+
+_scoring_watchers: list[Callable[[TextsScored], object]] = []
+
+
+@contextmanager
+def watch_scoring(show: Callable[[TextsScored], object]) -> Iterator[None]:
+    """Call a function with what score commands do within the block, in any thread."""
+    _scoring_watchers.append(show)
+    try:
+        yield
+    finally:
+        _scoring_watchers.remove(show)
+
+
+def report_scoring(event: TextsScored) -> None:
+    """Tell those who watch what a score command has done."""
+    for show in tuple(_scoring_watchers):
+        show(event)
 
 
 class Clock:

@@ -11,7 +11,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from html import escape
 from importlib import import_module
 from threading import Lock
@@ -22,6 +22,7 @@ from formats.nbest.block import NBestList
 from formats.text import StrPath
 from mosesplug.errors import Message, Spelling, UsageError
 from mosesplug.escapes import escape_controls
+from mosesplug.events import TextsScored, watch_scoring
 from mosesplug.learning.lists.blocks import describe_formats
 from mosesplug.results.render.progress import StatusLine, WorkDisplay
 from mosesplug.results.render.run_lines import RunLines
@@ -53,7 +54,8 @@ def open_progress(progress: Progress) -> Iterator[Callable[[int, int, str], None
             _NotebookBar() if _is_notebook() else WorkDisplay(StatusLine(sys.stderr, is_live=True))
         )
         try:
-            yield bar
+            with _show_scoring(bar):
+                yield bar
         finally:
             bar.clear()
     elif callable(progress):
@@ -62,9 +64,20 @@ def open_progress(progress: Progress) -> Iterator[Callable[[int, int, str], None
         def report(done: int, total: int, what: str) -> None:
             function(done, total, what)
 
-        yield report
+        with _show_scoring(report):
+            yield report
     else:
         raise UsageError(f"progress is {progress!r}: give None, True, or a function")
+
+
+def _show_scoring(report: Callable[[int, int, str], None]) -> AbstractContextManager[None]:
+    """Report the texts that commands score within a block."""
+
+    def show(event: TextsScored) -> None:
+        if event.total:
+            report(event.done, event.total, f"texts scored by {event.metric}")
+
+    return watch_scoring(show)
 
 
 def _is_notebook() -> bool:

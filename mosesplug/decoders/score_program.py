@@ -31,6 +31,7 @@ from formats.errors import quote
 from mosesplug.decoders.processes.child import Child
 from mosesplug.decoders.processes.run import make_error
 from mosesplug.errors import DataError, DecoderError, count_noun
+from mosesplug.events import TextsScored, report_scoring
 from mosesplug.metrics.outside import FORMULAS, WIDTHS, Formula, Question
 from mosesplug.store.score_cache import ScoreCache, make_text_key
 
@@ -75,14 +76,12 @@ class CommandScorer:
 
     Attributes:
         call: how it is called.
-        n_asked: hypotheses that it has scored.
-        n_known: hypotheses whose scores were known.
+        n_asked: texts that it has scored.
     """
 
     def __init__(self, call: ScoreProgramCall) -> None:
         self.call = call
         self.n_asked = 0
-        self.n_known = 0
         self._program = _open_program(call)
         version, formula = self._program.announce()
         self._cache = ScoreCache(call.cache, call.name, version, WIDTHS[formula])
@@ -91,6 +90,11 @@ class CommandScorer:
     def __reduce__(self) -> tuple[type[CommandScorer], tuple[ScoreProgramCall]]:
         """Copy the call only: another process starts a command of its own if it needs one."""
         return CommandScorer, (self.call,)
+
+    @property
+    def n_known(self) -> int:
+        """Number of texts whose scores were known."""
+        return self._cache.n_known
 
     @property
     def reads_references(self) -> bool:
@@ -112,6 +116,7 @@ class CommandScorer:
         keys = [make_text_key([q.source, q.hypothesis, *q.references]) for q in questions]
         # One thread at a time looks up and asks: what another one asks is known to the next.
         with self._lock:
+            known_before = self.n_known
             is_known, numbers = self._cache.find(keys)
             unknown = np.flatnonzero(~is_known).tolist()
             # Equal texts of different sentences are sent once.
@@ -119,13 +124,15 @@ class CommandScorer:
             for row in unknown:
                 distinct.setdefault(keys[row], row)
             rows = list(distinct.values())
+            name, count = self.call.name, len(rows)
+            report_scoring(TextsScored(name, 0, count, 0, self.n_known - known_before))
             for begin in range(0, len(rows), self.call.batch):
                 batch = rows[begin : begin + self.call.batch]
                 numbers[batch] = self._program.score([questions[row] for row in batch])
                 self._cache.add([keys[row] for row in batch], numbers[batch])
                 self.n_asked += len(batch)
+                report_scoring(TextsScored(name, begin + len(batch), count, len(batch), 0))
             numbers[unknown] = numbers[[distinct[keys[row]] for row in unknown]]
-            self.n_known += len(questions) - len(rows)
         return numbers
 
 

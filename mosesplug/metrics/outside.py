@@ -67,6 +67,10 @@ class TextScorer(Protocol):
         """Number of texts that the program has scored."""
 
     @property
+    def n_known(self) -> int:
+        """Number of texts whose scores were known."""
+
+    @property
     def reads_references(self) -> bool:
         """Whether it gets more than the hypothesis."""
 

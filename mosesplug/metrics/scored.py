@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from mosesplug.errors import count_noun
 from mosesplug.metrics.interpolated import InterpolatedMetric, InterpolatedReferences
 from mosesplug.metrics.outside import OutsideMetric, TextScorer
 from mosesplug.metrics.protocol import Metric, PreparedReferences
@@ -48,3 +49,11 @@ def list_scored(
     if isinstance(metric, OutsideMetric) and metric.scorer is not None:
         return [(metric, prepared)]
     return []
+
+
+def describe_scoring(metric: str, n_scored: int, n_known: int) -> str:
+    """Return how many texts a score command scored, and how many had scores."""
+    were = "was" if n_known == 1 else "were"
+    return (
+        f"the score command {metric} scored {count_noun(n_scored, 'text')}; {n_known} {were} known"
+    )

@@ -51,6 +51,7 @@ class ScoreCache:
 
     Attributes:
         path: the file.
+        n_known: texts that were looked up and have scores that were not added here.
     """
 
     def __init__(self, directory: Path, name: str, version: str, width: int) -> None:
@@ -63,7 +64,9 @@ class ScoreCache:
         self._end = 0
         self._keys = np.zeros((0, 2), dtype=np.uint64)
         self._values = np.zeros((0, width))
-        self._unsorted: list[tuple[NDArray[np.uint64], NDArray[np.float64]]] = []
+        self._is_counted = np.zeros(0, dtype=bool)
+        self._unsorted: list[tuple[NDArray[np.uint64], NDArray[np.float64], bool]] = []
+        self.n_known = 0
 
     def find(self, keys: Sequence[bytes]) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
         """Look up keys.
@@ -85,7 +88,10 @@ class ScoreCache:
             places = np.minimum(places, len(self._keys) - 1)
             # Keys that share their first half with another one count as unknown: they are scored.
             is_known = (self._keys[places] == wanted).all(axis=1)
-            values[is_known] = self._values[places[is_known]]
+            rows = places[is_known]
+            values[is_known] = self._values[rows]
+            self.n_known += len(np.unique(rows[~self._is_counted[rows]]))
+            self._is_counted[rows] = True
         return is_known, values
 
     def add(self, keys: Sequence[bytes], values: NDArray[np.float64]) -> None:
@@ -95,8 +101,9 @@ class ScoreCache:
             StoreFull: the disk is full.
             StoreError: the file cannot be written.
         """
-        rows = np.ascontiguousarray(values, dtype="<f8").tobytes()
-        payload = b"".join(keys) + rows
+        rows = np.ascontiguousarray(values, dtype="<f8")
+        names = b"".join(keys)
+        payload = names + rows.tobytes()
         block = _BLOCK.pack(len(keys), zlib.crc32(payload)) + payload
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -110,6 +117,9 @@ class ScoreCache:
         except OSError as error:
             kind = StoreFull if is_full(error) else StoreError
             raise kind(f"scores cannot be kept in {self.path}: {error.strerror}") from None
+        self._end += len(data)
+        # These were not known before.
+        self._unsorted.append((np.frombuffer(names, dtype="<u8").reshape(-1, 2), rows, True))
 
     def _refresh(self) -> None:
         """Read what was appended since the last time, by this process or another."""
@@ -157,7 +167,7 @@ class ScoreCache:
             split = count * _KEY_BYTES
             keys = np.frombuffer(payload[:split], dtype="<u8").reshape(-1, 2)
             values = np.frombuffer(payload[split:], dtype="<f8").reshape(-1, self._width)
-            self._unsorted.append((keys, values))
+            self._unsorted.append((keys, values, False))
             place = end
         self._end += place
 
@@ -165,7 +175,11 @@ class ScoreCache:
         """Sort what was read, once for all blocks: a batch adds one."""
         if not self._unsorted:
             return
-        keys = np.concatenate([self._keys, *(keys for keys, _ in self._unsorted)])
-        values = np.concatenate([self._values, *(values for _, values in self._unsorted)])
+        blocks, self._unsorted = self._unsorted, []
+        keys = np.concatenate([self._keys, *(keys for keys, _, _ in blocks)])
+        values = np.concatenate([self._values, *(values for _, values, _ in blocks)])
+        own = (np.full(len(keys), is_own) for keys, _, is_own in blocks)
+        is_counted = np.concatenate([self._is_counted, *own])
         order = np.lexsort((keys[:, 1], keys[:, 0]))
-        self._keys, self._values, self._unsorted = keys[order], values[order], []
+        self._keys, self._values = keys[order], values[order]
+        self._is_counted = is_counted[order]

@@ -114,6 +114,7 @@ class _InventedScorer:
 
     formula: Formula
     n_asked: int = 0
+    n_known: int = 0
     reads_references: bool = True
 
     def score(self, questions: Sequence[Question]) -> NDArray[np.float64]:

@@ -13,10 +13,9 @@ from contextlib import contextmanager
 from queue import SimpleQueue
 
 from formats.nbest.block import NBestList
-from mosesplug.errors import count_noun
 from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.metrics.hypotheses import HypothesisRanges
-from mosesplug.metrics.scored import list_scored
+from mosesplug.metrics.scored import describe_scoring, list_scored
 
 
 class AheadScorer:
@@ -25,7 +24,7 @@ class AheadScorer:
     def __init__(self, metric: Metric, references: PreparedReferences) -> None:
         self._parts = list_scored(metric, references)
         self._n_sentences = references.n_sentences
-        self._asked_before = self._count_asked()
+        self._before = self._count()
         self._waiting: SimpleQueue[HypothesisRanges | None] | None = None
 
     @property
@@ -35,16 +34,16 @@ class AheadScorer:
 
     def describe(self) -> tuple[str, ...]:
         """Return how many texts each command has scored since this object was made."""
-        counts = zip(self._parts, self._count_asked(), self._asked_before, strict=True)
+        counts = zip(self._parts, self._count(), self._before, strict=True)
         return tuple(
-            f"the score command {metric.name} scored {count_noun(after - before, 'text')}; all "
-            "others were known"
-            for (metric, _), after, before in counts
+            describe_scoring(metric.name, n_asked - asked_before, n_known - known_before)
+            for (metric, _), (n_asked, n_known), (asked_before, known_before) in counts
         )
 
-    def _count_asked(self) -> list[int]:
-        """Return the texts that each command has scored."""
-        return [0 if part.scorer is None else part.scorer.n_asked for part, _ in self._parts]
+    def _count(self) -> list[tuple[int, int]]:
+        """Return the texts that each command has scored, and those that were known."""
+        scorers = [part.scorer for part, _ in self._parts if part.scorer is not None]
+        return [(scorer.n_asked, scorer.n_known) for scorer in scorers]
 
     def add(self, lists: Sequence[NBestList]) -> None:
         """Score lists soon; outside the block of ``score`` nothing is done."""

@@ -19,7 +19,7 @@ from formats.weights.named import read_named_weights
 from mosesplug.decoders.prepare import prepare_config
 from mosesplug.decoders.protocol import Decoder, DecodingTask
 from mosesplug.errors import OptionName, UsageError
-from mosesplug.events import Note, Watcher
+from mosesplug.events import Note, Watcher, watch_scoring
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.lengths import require_undivided
 from mosesplug.optimizers import Algorithm, Optimizer, algorithms
@@ -275,7 +275,7 @@ def prepare_run(
     if earlier != "continued":
         workspace.clear(keep_list=configuration.skip_decoder)
     source = configuration.input
-    with NBestStore.open(workspace.store, writable=True) as store:
+    with NBestStore.open(workspace.store, writable=True) as store, watch_scoring(watch):
         store.require(
             {
                 **({} if source is None else {"input": fingerprint_files([source])}),

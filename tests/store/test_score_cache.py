@@ -35,6 +35,8 @@ def test_scores_come_back_bit_for_bit(tmp_path: Path) -> None:
     assert known(cache(tmp_path, "2")) == []
     assert cache(tmp_path, width=1).find(KEYS)[0].sum() == 0
     assert one.find([])[1].shape == (0, 2)
+    # Each text counts once, and not where it was added.
+    assert (one.n_known, other.n_known) == (3, 10)
 
 
 def test_a_killed_writer_loses_no_whole_block(tmp_path: Path) -> None:
@@ -66,6 +68,7 @@ def test_damage_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no file of scores: delete it"):
         cache(tmp_path).find(KEYS)
     scores.path.unlink()
+    scores = cache(tmp_path)
     scores.add(KEYS[:3], ROWS[:3])
     assert known(scores) == [0, 1, 2]
     scores.path.write_bytes(b"")

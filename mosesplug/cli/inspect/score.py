@@ -9,7 +9,7 @@ from pathlib import Path
 from formats.pipes import InputFile, wrap_files
 from mosesplug.api.scoring import score as score_translation
 from mosesplug.cli.inspect.score_options import ScoreCommand
-from mosesplug.cli.shared.output import print_formats, print_warnings
+from mosesplug.cli.shared.output import print_formats, print_warnings, progress_bar
 from mosesplug.cli.shared.tables import print_record
 from mosesplug.errors import UsageError
 from mosesplug.metrics import Metric
@@ -39,7 +39,7 @@ def score(options: ScoreCommand) -> None:
     if options.nbest:
         selection = "oracle" if options.oracle else options.rank or 1
         (lists,) = wrap_files([options.translation])
-        print_formats([lists], settings, quiet=options.json)
+        print_formats([lists], settings, quiet=options.quiet or options.json)
     sources = parse_score_sources(options.scores or ())
     if options.refs is not None:
         references = [options.refs]
@@ -50,22 +50,24 @@ def score(options: ScoreCommand) -> None:
         )
     if sources and commands.commands:
         raise UsageError("--scores and --score-command exclude each other here: score twice")
-    scores = score_translation(
-        lists or options.translation,
-        references or None,
-        _find_metrics(options.metric, commands.make_metrics(settings.source), bool(references)),
-        scores=None if not sources else {source.key: source.paths for source in sources},
-        select=selection,
-        names=settings.names,
-        format=settings.format,
-        columns=settings.columns,
-        word_scores=settings.word_scores,
-        transform=settings.transform,
-        ids=options.ids,
-        errors=options.errors,
-        samples=options.samples,
-        seed=options.seed,
-    )
+    # Scores of commands take long.
+    with progress_bar(options.quiet or options.json):
+        scores = score_translation(
+            lists or options.translation,
+            references or None,
+            _find_metrics(options.metric, commands.make_metrics(settings.source), bool(references)),
+            scores=None if not sources else {source.key: source.paths for source in sources},
+            select=selection,
+            names=settings.names,
+            format=settings.format,
+            columns=settings.columns,
+            word_scores=settings.word_scores,
+            transform=settings.transform,
+            ids=options.ids,
+            errors=options.errors,
+            samples=options.samples,
+            seed=options.seed,
+        )
     print_warnings(scores.warnings)
     shown = to_percent(scores) if options.percent else scores
     print_record(ScoreReport(tuple(shown), options.sentences))

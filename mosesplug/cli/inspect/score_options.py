@@ -86,6 +86,7 @@ class ScoreCommand:
     errors: Errors = None
     percent: Percent = False
     json: Json = False
+    quiet: Quiet = False
     settings: Annotated[ListSettings, list_settings(_UNUSED)] = NO_SETTINGS
 
 

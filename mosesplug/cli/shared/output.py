@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -14,6 +15,7 @@ from mosesplug.cli.shared.compiling import COMPILING_ONCE, watch_compiling
 from mosesplug.cli.shared.layouts import TableLayout, current_layout, output_stream
 from mosesplug.cli.shared.streams import control_stream
 from mosesplug.errors import Message, UsageError, spell_option
+from mosesplug.events import TextsScored, watch_scoring
 from mosesplug.results.render.progress import StatusLine, WorkDisplay
 from mosesplug.results.render.render import render_json
 from mosesplug.settings.lists import ListSettings
@@ -112,7 +114,8 @@ def open_output(path: Path | None) -> Iterator[Callable[[bytes], object]]:
 def progress_bar(quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
     """Show progress on stderr: a bar on a terminal, else a line every half minute.
 
-    What is printed meanwhile stands above the bar.
+    What is printed meanwhile stands above the bar. The last lines say how many texts score commands
+    have scored, and a bar on a terminal how many of those that they were asked for.
 
     Yields:
         A function ``(done, total, description)`` that updates the bar. Any thread may call it.
@@ -122,8 +125,11 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
         return
     line = StatusLine(sys.stderr, control_stream(sys.stderr))
     display = WorkDisplay(line)
+    scoring = _Scoring(display if line.is_live else None)
     if not line.is_live:
-        yield display
+        with watch_scoring(scoring):
+            yield display
+        scoring.print_counts()
         return
 
     def show_compiling(is_compiling: bool) -> None:
@@ -135,12 +141,40 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
             redirect_stdout(cast("TextIO", above[0])),
             redirect_stderr(cast("TextIO", above[1])),
             watch_compiling(show_compiling),
+            watch_scoring(scoring),
         ):
             yield display
     finally:
         display.clear()
         for stream in above:
             stream.flush()
+    scoring.print_counts()
+
+
+class _Scoring:
+    """Shows what score commands do, and counts it."""
+
+    def __init__(self, display: WorkDisplay | None) -> None:
+        self._display = display
+        self._lock = threading.Lock()
+        self._counts: dict[str, tuple[int, int]] = {}
+
+    def __call__(self, event: TextsScored) -> None:
+        """Take what a command has done, in any thread."""
+        with self._lock:
+            n_scored, n_known = self._counts.get(event.metric, (0, 0))
+            self._counts[event.metric] = n_scored + event.new, n_known + event.known
+        if self._display is not None and event.total:
+            self._display(event.done, event.total, f"texts scored by {event.metric}")
+
+    def print_counts(self) -> None:
+        """Print a line for each command."""
+        if not self._counts:
+            return
+        from mosesplug.metrics.scored import describe_scoring
+
+        for metric, counts in self._counts.items():
+            print(describe_scoring(metric, *counts), file=sys.stderr)
 
 
 class _Above:

@@ -21,6 +21,7 @@ from mosesplug.events import (
     OptimizerProgress,
     PhaseStarted,
     RunFinished,
+    TextsScored,
 )
 from mosesplug.results.render.tables import format_change
 
@@ -71,7 +72,7 @@ class RunLines(ABC):
     def __call__(self, event: Event) -> None:
         """Write the lines of one event."""
         with self._lock:
-            if not isinstance(event, DecodingProgress):
+            if not isinstance(event, DecodingProgress | TextsScored):
                 self._end_decoding()
             self._write(event)
 
@@ -94,6 +95,11 @@ class RunLines(ABC):
                     self._next_line = event.seconds + _SECONDS_BETWEEN_LINES
             case GraphsRead(iteration, done, total):
                 self._step(f"{_label(iteration)}reading search graphs: {done} of {total}")
+            case TextsScored(metric, done, total):
+                # While the decoder decodes, its progress is shown.
+                if total and self._decoded is None:
+                    left = format_left(time.monotonic() - self._clock.phase, done, total)
+                    self.set_status(f"scoring: {done} of {total} texts by {metric}{left}")
             case OptimizerProgress(iteration, done, total, what):
                 left = format_left(time.monotonic() - self._clock.phase, done, total)
                 text = f"[{iteration}] optimizing: {done} of {total} {what}{left}"

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from formats.text import write_atomic
 from mosesplug.errors import DataError, UsageError
-from mosesplug.events import CommandStarted, Event, Note, Watcher, ignore_event
+from mosesplug.events import Event, Note, Watcher, ignore_event
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.settings.algorithm_options import make_options
 from mosesplug.settings.build import collect_values
@@ -223,8 +223,7 @@ def _finish_run(
                 entered.set()
 
     def watching(event: Event) -> None:
-        is_of_iteration = not isinstance(event, Note | CommandStarted) and event.iteration >= 1
-        if is_of_iteration and not entered.is_set():
+        if getattr(event, "iteration", 0) >= 1 and not entered.is_set():
             enter()
         watch(event)
 

@@ -60,9 +60,13 @@ def test_mbr_by_a_command(capsys: pytest.CaptureFixture[str]) -> None:
     Path("source").write_text("eins\nzwei\ndrei\n")
     command = f"{sys.executable} -IS {SCORER} log"
     given = ("--score-command", f"SHARE={command}", "--source", "source", "--score-cache", "known")
-    for _ in range(2):
-        assert run("mbr", "--nbest", "pairs", *given, "--quiet") == 0
-        assert capsys.readouterr() == ("a b\n\ne\n", "")
+    counts = "scored 13 texts; 0 were known", "scored 0 texts; 13 were known"
+    for quiet, expected in (((), counts[0]), ((), counts[1]), (("--quiet",), "")):
+        assert run("mbr", "--nbest", "pairs", *given, *quiet) == 0
+        shown = capsys.readouterr()
+        assert shown.out == "a b\n\ne\n"
+        assert expected in shown.err
+        assert quiet == () or not shown.err
         asked = [line.split("\t") for line in Path("log").read_text().splitlines()]
         assert len({*map(tuple, asked)}) == 3 + 2
         assert len(asked) == 3 * 3 + 2 * 2
@@ -72,6 +76,19 @@ def test_mbr_by_a_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert chosen.texts == ["a b", "e"]
     assert chosen.lists.scores[:1].tolist() == [(1 + 1 + 1 + 0) / 4]
     assert len(Path("log").read_text().splitlines()) == len(asked)
+
+
+def test_counts_of_a_command_are_the_last_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """The texts of two systems that are equal, and no line with --quiet or --json."""
+    Path("c.en").write_text("a 0\n" + "".join(f"c {n}\n" for n in range(1, 20)))
+    given = ("--score-command", f"SHARE={sys.executable} -IS {SCORER} log", "--score-cache", "kept")
+    assert run("compare", "a.en", "c.en", *given, "--samples", "2", "--trials", "2") == 0
+    assert capsys.readouterr().err == "the score command SHARE scored 39 texts; 0 were known\n"
+    assert run("score", "c.en", *given, "--samples", "0") == 0
+    assert capsys.readouterr().err == "the score command SHARE scored 0 texts; 20 were known\n"
+    for word in ("--quiet", "--json"):
+        assert run("score", "c.en", *given, "--samples", "0", word) == 0
+        assert not capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from mosesplug.events import (
     OptimizerProgress,
     PhaseStarted,
     RunFinished,
+    TextsScored,
 )
 from mosesplug.results.render.run_lines import format_duration
 from mosesplug.results.render.tables import format_blocks
@@ -56,6 +57,25 @@ def shown(stream: io.StringIO, *, quiet: bool = False, verbose: bool = False) ->
         reporter(event)
     reporter.close()
     return stream.getvalue()
+
+
+def test_scoring_shows_on_a_terminal_unless_the_decoder_decodes() -> None:
+    events = [
+        DecodingProgress(1, 3, 10, 1.5),
+        TextsScored("COMET", 1, 4, 1, 0),
+        PhaseStarted(1, "score"),
+        TextsScored("COMET", 0, 0, 0, 9),
+        TextsScored("COMET", 2, 4, 2, 0),
+    ]
+    texts = []
+    for stream in (Terminal(), io.StringIO()):
+        reporter = Reporter(stream)
+        for event in events:
+            reporter(event)
+        texts.append(stream.getvalue())
+    assert texts[0].endswith("scoring: 2 of 4 texts by COMET")
+    assert texts[0].count("COMET") == 1
+    assert "COMET" not in texts[1]
 
 
 def test_plain_lines() -> None:

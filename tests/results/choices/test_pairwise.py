@@ -37,7 +37,7 @@ def test_scores_from_outside_compare_no_pairs() -> None:
 class Program:
     """Stands for a command: WER of a hypothesis, and keeps what it was asked."""
 
-    n_asked = 0
+    n_asked = n_known = 0
     reads_references = True
 
     def __init__(self) -> None:
