@@ -56,6 +56,9 @@ There are as many colors."""
 _LEGEND_COLUMNS = 3
 """Columns of that legend."""
 
+_LABEL = 22
+"""Largest number of letters of a feature in a figure: three such labels are as wide as the page."""
+
 
 def _draw_scores(figure: Figure, data: ReportData) -> None:
     """Draw the scores of iterations, of monitors and of the oracle."""
@@ -109,7 +112,7 @@ def _draw_weights(figure: Figure, data: ReportData) -> None:
         draw(column, color=colors(place), marker="o", markersize=3)
         for place, column in enumerate(colored)
     ]
-    names = [data.names[column] for column in colored]
+    names = [_clip(data.names[column]) for column in colored]
     if others:
         lines, names = [*lines, others[0]], [*names, f"{len(others)} more"]
     axes.axhline(0.0, color="black", linewidth=0.6)
@@ -185,7 +188,7 @@ def _draw_surfaces(figure: Figure, data: ReportData) -> None:
 def _draw_surface(axes: Axes, surface: ErrorSurface) -> None:
     axes.stairs(surface.scores, surface.ends, color=BLUE, linewidth=0.9, baseline=None)
     axes.axvline(surface.weight, color=RED, linewidth=0.8)
-    axes.set_title(surface.name, fontsize=8)
+    axes.set_title(_clip(surface.name), fontsize=8)
     axes.tick_params(labelsize=8)
 
 
@@ -198,7 +201,7 @@ def _draw_features(figure: Figure, data: ReportData) -> None:
     places = np.arange(len(data.features))
     left.barh(places, [f.weight * f.spread for f in data.features], color=BLUE)
     right.barh(places, np.nan_to_num([f.correlation for f in data.features]), color=TEAL)
-    left.set_yticks(places, [f.name for f in data.features], fontsize=7)
+    left.set_yticks(places, [_clip(f.name) for f in data.features], fontsize=7)
     left.invert_yaxis()
     left.set_xlabel("weight × spread", fontsize=8)
     right.set_xlabel(f"correlation with {label_sentence_score(data)}", fontsize=8)
@@ -364,6 +367,11 @@ def _draw_with_style(draw: Callable[[Figure], None]) -> Drawing:
         figure = Drawing(figsize=(_WIDTH, 3.0))
         draw(figure)
     return figure
+
+
+def _clip(name: str) -> str:
+    """Return a name as a label: long ones leave no room for what they label."""
+    return name if len(name) <= _LABEL else f"{name[: _LABEL - 10]}…{name[-9:]}"
 
 
 def _add_legend_above(axes: Axes) -> None:

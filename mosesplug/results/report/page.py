@@ -93,6 +93,9 @@ _LISTS = (
     ("Time", "times", "Wall time of decoder and optimizer."),
 )
 
+_SURFACES = 24
+"""Largest number of error surfaces: a page of hundreds is slow to write and to print."""
+
 _FigureSections = Sequence[tuple[str, str, str]]
 
 
@@ -241,6 +244,11 @@ def _render_surfaces(data: ReportData) -> str:
         "the result. A flat line: the weight does not matter. A narrow peak: the gain may not hold "
         "on other text."
     )
+    if len(data.surfaces) > _SURFACES:
+        sizes = [abs(feature.weight * feature.spread) for feature in data.features]
+        largest = sorted(np.argsort(sizes)[::-1][:_SURFACES].tolist())
+        data = replace(data, surfaces=tuple(data.surfaces[place] for place in largest))
+        note += f" Of {len(sizes)} features, the {_SURFACES} with the largest weight times spread."
     drawn = "\n".join(f'<figure class="wide">{svg}</figure>' for svg in render_surface_svgs(data))
     return render_section(
         "Error surfaces", note, f'<div class="small" id="surfaces">\n{drawn}\n</div>'

@@ -209,6 +209,16 @@ def test_text_of_surfaces_is_readable_on_a_narrow_screen(data: ReportData) -> No
         assert find_smallest_text(svg, 171.0, shrinks=True) > 7.0
 
 
+def test_surfaces_of_many_features_are_the_largest(
+    data: ReportData, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mosesplug.results.report.page._SURFACES", 1)
+    text = render_page(data, "run").partition('id="surfaces"')[2].partition("</div>")[0]
+    largest = max(data.features, key=lambda feature: abs(feature.weight * feature.spread))
+    drawn = [feature.name for feature in data.features if feature.name in text]
+    assert drawn == [largest.name]
+
+
 def find_smallest_text(svg: str, room: float, *, shrinks: bool) -> float:
     """Return the size of the smallest letters where a picture has this room, in pixels."""
     width = float(re.findall('width="([0-9.]+)pt"', svg)[0]) * 96 / 72
