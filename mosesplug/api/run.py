@@ -501,11 +501,12 @@ def report(
     references: StrPath | None = None,
     source: StrPath | None = None,
     ids: bool | None = None,
-    sentences: int = 5,
+    examples: int = 5,
     sentence: int | None = None,
     dpi: int = 300,
     title: str | None = None,
     report_metrics: Sequence[str] = (),
+    sentences: int | None = None,
     max_size: float = 15.0,
     all_hypotheses: bool = False,
     progress: Progress = None,
@@ -524,12 +525,14 @@ def report(
         references: file of the references, or their prefix; None leaves them out.
         source: file of the source sentences; None leaves them out.
         ids: whether lines of these files begin with sentence ids, as for ``optimize``.
-        sentences: number of the worst and of the best sentences in the printed report.
+        examples: number of the worst and of the best sentences in the printed report.
         sentence: the sentence whose search graph is drawn; None selects a small one.
         dpi: dots per inch of a PNG.
         title: title of the page; None names the working directory.
         report_metrics: names of metrics that the run did not optimize. The page has their scores
             of each iteration, which need ``references``, and plots of the trade-offs.
+        sentences: hold the lists of this number of sentences only, evenly spread over the tuning
+            set; None holds all. The scores of moved weights are then those of these sentences.
         max_size: largest size of the lists in the page, in MB. If not all hypotheses fit, it holds
             those that win near the weights that the run visited, then those with the best ranks.
         all_hypotheses: hold all hypotheses, whatever their size.
@@ -550,13 +553,15 @@ def report(
 
     Example:
         >>> import mosesplug
-        >>> mosesplug.report("mert-work", "page.html", sentences=1).name
+        >>> mosesplug.report("mert-work", "page.html", examples=1).name
         'page.html'
     """
     runs = [run] if isinstance(run, Run | str | PathLike) else list(run)
     if not runs:
         raise UsageError("a report needs at least one run")
-    sentences, dpi = check_integer(sentences, "sentences", 0), check_integer(dpi, "dpi", 50)
+    examples, dpi = check_integer(examples, "examples", 0), check_integer(dpi, "dpi", 50)
+    if sentences is not None:
+        sentences = check_integer(sentences, "sentences", 1)
     max_size = check_number(max_size, "max_size", 0.001)
     if figure is not None:
         check_figure(figure)
@@ -578,12 +583,13 @@ def report(
                 open_stored_run(place, opened=store) as stored,
             ):
                 text = ParallelText.read(source_path, reference_path, stored.store, ids)
-                steps = gather_report_steps(stored, text, sentences, sentence, report_metrics)
+                steps = gather_report_steps(stored, text, examples, sentence, report_metrics)
                 for done, data in enumerate(steps, start=parts.start + 1):  # noqa: B007 - the last one
                     show_progress(done, parts.stop, "parts of the report")
                 reports.append(data)
                 if figure is None:
-                    explorers.append(gather_explorer(stored, text, data, names[number], most))
+                    explorer = gather_explorer(stored, text, data, names[number], most, sentences)
+                    explorers.append(explorer)
                     show_progress(parts.start + len(_STEPS), parts.stop, "parts of the report")
     if figure is not None:
         path, content = Path(output or f"{figure}.png"), render_png(figure, reports[0], dpi)

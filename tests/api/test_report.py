@@ -75,7 +75,8 @@ def test_several_runs_on_one_page(work: Path) -> None:
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"sentences": -1}, "sentences is -1: give an integer of at least 0"),
+        ({"examples": -1}, "examples is -1: give an integer of at least 0"),
+        ({"sentences": 0}, "sentences is 0: give an integer of at least 1"),
         ({"dpi": 0}, "dpi is 0: give an integer of at least 50"),
         ({"max_size": float("nan")}, "max_size is nan: give a number of at least 0.001"),
     ],

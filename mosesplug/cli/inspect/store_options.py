@@ -367,7 +367,9 @@ class ReportCommand:
     refs: References = None
     source: Source = None
     ids: SentenceIdsOfLines = None
-    sentences: Annotated[int, Opt("Number of worst and of best sentences to show.", minimum=0)] = 5
+    examples: Annotated[
+        int, Opt("Number of worst and of best sentences in the printed report.", minimum=0)
+    ] = 5
     sentence: Annotated[int | None, Opt("The sentence whose search graph is drawn.", minimum=0)] = (
         None
     )
@@ -381,6 +383,9 @@ class ReportCommand:
         ),
     ] = None
     title: Annotated[str | None, Opt("Title of the page [the store's path].")] = None
+    sentences: Annotated[
+        int | None, Opt("Hold the lists of this number of sentences, evenly spread.", minimum=1)
+    ] = None
     max_size: Annotated[
         float, Opt("Largest size of the lists in the page.", metavar="MB", minimum=0.001)
     ] = 15.0

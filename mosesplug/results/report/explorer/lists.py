@@ -29,10 +29,10 @@ _MOST_RANK = np.iinfo(np.uint16).max
 
 @dataclass(frozen=True)
 class RunLists:
-    """The merged lists of a run, with what identifies a hypothesis for people.
+    """The merged lists of sentences, with what identifies a hypothesis for people.
 
     Attributes:
-        merged: the merged lists.
+        merged: the merged lists; those of other sentences are empty.
         texts: of each sentence, the texts of its hypotheses, byte for byte.
         ranks: uint16 ``[n_iterations, n_hyps]``, the rank in each iteration's list from 1; 0 if the
             list does not have the hypothesis.
@@ -43,15 +43,31 @@ class RunLists:
     ranks: NDArray[np.uint16]
 
     @classmethod
-    def read(cls, run: StoredRun) -> RunLists:
-        """Read all lists of a run.
+    def read(cls, run: StoredRun, merged: TuningSet, sentences: NDArray[np.int64]) -> RunLists:
+        """Read the lists of some sentences.
+
+        Args:
+            run: the run.
+            merged: all its merged lists.
+            sentences: int64, ascending.
 
         Raises:
             StoreError: the store cannot be read.
         """
-        merged = run.store.tuning_set()
-        texts = [run.store.hypotheses(sentence) for sentence in range(run.n_sentences)]
-        return cls(merged, texts, _read_ranks(run, merged))
+        if len(sentences) < run.n_sentences:
+            rows = [np.arange(*merged.offsets[sentence : sentence + 2]) for sentence in sentences]
+            merged = merged.take_hypotheses(np.concatenate(rows))
+        texts: list[Sequence[bytes]] = [()] * run.n_sentences
+        for sentence in sentences.tolist():
+            texts[sentence] = run.store.hypotheses(sentence)
+        return cls(merged, texts, _read_ranks(run, merged, sentences))
+
+
+def spread_sentences(n_sentences: int, most: int | None) -> NDArray[np.int64]:
+    """Return sentences evenly spread over a tuning set, ascending, int64; None: all."""
+    if most is None or most >= n_sentences:
+        return np.arange(n_sentences)
+    return np.arange(most) * n_sentences // most
 
 
 @dataclass(frozen=True)
@@ -73,6 +89,11 @@ class PackedLists:
     def size(self) -> int:
         """Number of bytes in the page."""
         return sum(len(array.text) for array in self.arrays.values())
+
+    def take(self, merged: TuningSet) -> TuningSet:
+        """Return the lists with the hypotheses of the page only."""
+        is_whole = len(self.rows) == merged.n_hyps
+        return merged if is_whole else merged.take_hypotheses(self.rows)
 
 
 def pack_lists(
@@ -192,13 +213,15 @@ def _take_sparse(
     }
 
 
-def _read_ranks(run: StoredRun, merged: TuningSet) -> NDArray[np.uint16]:
+def _read_ranks(
+    run: StoredRun, merged: TuningSet, sentences: NDArray[np.int64]
+) -> NDArray[np.uint16]:
     """Return the rank of each merged hypothesis in each iteration's list."""
     ranks = np.zeros((len(run.records), merged.n_hyps), dtype=np.uint16)
     # Where the new hypotheses of each iteration begin among the merged ones of a sentence.
     firsts = np.zeros(len(run.records) + 2, dtype=np.int64)
     with run.store.snapshot() as snapshot:
-        for sentence in range(run.n_sentences):
+        for sentence in sentences.tolist():
             end = int(merged.offsets[sentence])
             for place, iteration in enumerate(run.records):
                 firsts[iteration.iteration] = end

@@ -15,7 +15,13 @@ from mosesplug.metrics.error_rates import display_difference, display_score, is_
 from mosesplug.metrics.protocol import Metric
 from mosesplug.results.report.data import ReportData
 from mosesplug.results.report.explorer.formulas import find_formula
-from mosesplug.results.report.explorer.lists import PackedLists, RunLists, join_lines, pack_lists
+from mosesplug.results.report.explorer.lists import (
+    PackedLists,
+    RunLists,
+    join_lines,
+    pack_lists,
+    spread_sentences,
+)
 from mosesplug.results.report.explorer.packing import PackedArray, pack_array
 from mosesplug.results.scores.significance import paired_bootstrap
 from mosesplug.results.views.run import StoredRun
@@ -67,7 +73,12 @@ class ExplorerRun:
 
 
 def gather_explorer(
-    run: StoredRun, text: ParallelText, data: ReportData, name: str, most: float | None
+    run: StoredRun,
+    text: ParallelText,
+    data: ReportData,
+    name: str,
+    most: float | None = None,
+    sentences: int | None = None,
 ) -> ExplorerRun:
     """Return a run as the page shows it.
 
@@ -77,6 +88,7 @@ def gather_explorer(
         data: its report.
         name: its name on the page.
         most: largest number of bytes of its lists in the page; None: unlimited.
+        sentences: the number of sentences whose lists the page may hold, evenly spread; None: all.
 
     Raises:
         UsageError: the hypotheses that scores need take more bytes.
@@ -85,7 +97,9 @@ def gather_explorer(
     document = _describe_run(run, data, name)
     choices = None
     if run.has_lists:
-        lists = RunLists.read(run)
+        merged = run.store.tuning_set()
+        held = spread_sentences(run.n_sentences, sentences)
+        lists = RunLists.read(run, merged, held)
         weights = [
             (f"iteration {r.iteration}", run.decoding_weights(r.iteration)) for r in run.records
         ]
@@ -93,10 +107,11 @@ def gather_explorer(
         vectors = [vector.normalize().vector(run.space) for _, vector in weights]
         packed = pack_lists(run, lists, vectors, most)
         labels = [label for label, _ in weights]
-        points = list(_score_points(run, lists.merged, packed, labels, vectors))
+        points = list(_score_points(run, merged, packed.take(lists.merged), labels, vectors))
         document |= _describe_lists(run, lists, packed, points)
+        document["sentences"] = None if len(held) == run.n_sentences else held.tolist()
         document["texts"] = {key: array.document for key, array in _pack_texts(run, text).items()}
-        choices = _choose(lists.merged, vectors[-1], run.n_sentences)
+        choices = _choose(merged, vectors[-1], run.n_sentences)
     fingerprint = run.store.fingerprints.get("references")
     counts = run.store.sentence_weights
     return ExplorerRun(name, run.metric, run.n_sentences, document, choices, fingerprint, counts)
@@ -113,6 +128,7 @@ def _describe_run(run: StoredRun, data: ReportData, name: str) -> dict[str, Any]
         "nSentences": run.n_sentences,
         "ids": [escape_controls(mark_invalid_utf8(word)) for word in run.store.sentence_ids],
         "features": list(run.names),
+        "spreads": [feature.spread for feature in data.features],
         "groups": [[mark_invalid_utf8(group), width] for group, width in run.space.groups],
         "iterations": _list_iterations(run, data),
         "whereListsAre": "" if run.has_lists else str(Message(run.where_lists_are)),
@@ -170,12 +186,10 @@ def _measure_gains(run: StoredRun) -> list[tuple[float, float, float] | None]:
 def _score_points(
     run: StoredRun,
     merged: TuningSet,
-    packed: PackedLists,
+    held: TuningSet,
     labels: Sequence[str],
     vectors: Sequence[NDArray[np.float64]],
 ) -> Iterator[VisitedWeights]:
-    is_whole = len(packed.rows) == merged.n_hyps
-    held = merged if is_whole else merged.take_hypotheses(packed.rows)
     for label, vector in zip(labels, vectors, strict=True):
         scores = [_score(run, lists, vector) for lists in (merged, held)]
         yield VisitedWeights(label, vector, *scores)

@@ -64,6 +64,27 @@ def make_explored_run(directory: Path, *, name: str = "BLEU", seed: int = 1) -> 
     return directory
 
 
+def make_wide_run(directory: Path) -> Path:
+    """A run of 60 dense features in two groups, with 130 hypotheses of one sentence."""
+    directory.mkdir()
+    rng, judge, groups = np.random.default_rng(4), metric("BLEU"), (("LM0", 1), ("Topic0", 59))
+    references = judge.prepare([make_references()[:1]])
+    values = rng.integers(-9, 10, size=(130, 60)).tolist()
+    text = make_references()[0]
+    lines = [Hypothesis(0, text + b" %d" % place, tuple(v)) for place, v in enumerate(values)]
+    weights = Weights(tuple(rng.normal(size=60).tolist()))
+    with NBestStore.open(directory / "nbests.lmdb", writable=True) as store:
+        store.add_iteration(
+            1,
+            [make_list(lines, groups)],
+            metric=judge,
+            references=references,
+            n_sentences=1,
+            record=IterationStart(weights, 7, {"algorithm": "mert"}, ("x",), 1.5).as_record(),
+        )
+    return directory
+
+
 def _draw_weights(rng: np.random.Generator) -> Weights:
     sparse = dict(zip(SPARSE[:2], rng.integers(-2, 3, size=2).tolist(), strict=True))
     return Weights(tuple(rng.integers(1, 4, size=3).tolist()), sparse)

@@ -12,7 +12,11 @@ import pytest
 
 import mosesplug
 from mosesplug.cli.main import main
+from mosesplug.results.report.document import render_document
+from mosesplug.results.report.explorer.page import make_script
+from mosesplug.results.report.explorer.run_data import gather_explorer
 from mosesplug.results.views.run import open_run
+from mosesplug.results.views.texts import ParallelText
 from tests.browser import Browser, find_chromium, open_browser
 from tests.results.pages import check_whole
 from tests.results.report.explorer.explored import (
@@ -20,7 +24,9 @@ from tests.results.report.explorer.explored import (
     SPARSE,
     make_explored_run,
     make_references,
+    make_wide_run,
 )
+from tests.results.runs import gather_report
 
 pytest.importorskip("matplotlib")
 
@@ -215,6 +221,48 @@ def test_two_runs_side_by_side(shown: Shown) -> None:
     values = browser.evaluate("document.querySelector('.values').textContent")
     assert values.startswith("iteration 1: a: decoded 0.")
     assert "a: news 0.2500, b: news 0.2500" in values
+
+
+def test_many_features_and_hypotheses(shown: Shown, tmp_path: Path) -> None:
+    with open_run(make_wide_run(tmp_path / "run")) as run:
+        vector, text = run.vector, ParallelText()
+        data = gather_report(run, text)
+        script = make_script([gather_explorer(run, text, data, "run")])
+        order = np.argsort(-run.store.tuning_set().model_scores(vector), kind="stable")
+        texts = run.store.hypotheses(0)
+    page = tmp_path / "page.html"
+    page.write_text(render_document("wide", ["<h1>wide</h1>"], script=script))
+    browser = shown.browser
+    browser.open(page)
+    names = (
+        "[...document.querySelectorAll('.feature')].filter((one) => one.checkVisibility())"
+        ".map((one) => one.querySelector('label').textContent)"
+    )
+    assert browser.evaluate(names) == ["LM0_0"]
+    browser.evaluate(set_field(".features-tools input[type=search]", "opic0_7", "input"))
+    assert browser.evaluate(names) == ["Topic0_7"]
+    browser.evaluate(set_field(".features-tools input[type=search]", "", "input"))
+    browser.evaluate(set_field("[data-role=order]", "influence", "change"))
+    sizes = [abs(feature.weight * feature.spread) for feature in data.features]
+    sorted_names = [run.names[place] for place in np.argsort(sizes)[::-1]]
+    assert browser.evaluate(names) == sorted_names
+    browser.open(page, "#tab=sentences&sentence=0")
+    shares = "document.querySelectorAll('.shares tbody tr').length"
+    assert browser.evaluate(shares) == 22  # 20, the others, and their sum
+    browser.evaluate(set_field("[data-role=rank]", "123", "change"))
+    chosen = "document.querySelector('.sentence-detail [aria-pressed=true]').closest('tr')"
+    cells = browser.evaluate(f"[...{chosen}.cells].map((cell) => cell.textContent.trim())")
+    assert cells[0] == "123"
+    assert texts[order[122]].decode().split()[-1] in cells[1].split()
+    assert browser.evaluate("document.activeElement.dataset.role") == "rank"
+
+
+def set_field(selector: str, value: str, event: str) -> str:
+    """The code that fills a field as a reader does."""
+    return (
+        f"(() => {{ const field = document.querySelector('{selector}'); field.focus();"
+        f"field.value = '{value}'; field.dispatchEvent(new Event('{event}')); }})()"
+    )
 
 
 def test_narrow_screens_and_paper(shown: Shown) -> None:

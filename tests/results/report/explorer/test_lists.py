@@ -14,12 +14,14 @@ from mosesplug.errors import UsageError
 from mosesplug.metrics import metric
 from mosesplug.metrics.protocol import score_sentences
 from mosesplug.results.report.explorer.formulas import find_formula
-from mosesplug.results.report.explorer.lists import RunLists, pack_lists
+from mosesplug.results.report.explorer.lists import RunLists, pack_lists, spread_sentences
 from mosesplug.results.report.explorer.packing import pack_array
+from mosesplug.results.report.explorer.run_data import gather_explorer
 from mosesplug.results.report.explorer.selection import find_needed, find_winners
 from mosesplug.results.views.run import StoredRun, open_run
+from mosesplug.results.views.texts import ParallelText
 from tests.results.report.explorer.explored import make_explored_run
-from tests.results.runs import make_run
+from tests.results.runs import gather_report, make_run
 from tests.store.toys import ToyMetric
 
 
@@ -27,6 +29,12 @@ def visit(run: StoredRun) -> list[NDArray[np.float64]]:
     """The weights that the run visited."""
     weights = [run.decoding_weights(record.iteration) for record in run.records]
     return [own.normalize().vector(run.space) for own in (*weights, run.weights)]
+
+
+def read_lists(run: StoredRun, sentences: int | None = None) -> RunLists:
+    """The lists of some sentences, evenly spread."""
+    held = spread_sentences(run.n_sentences, sentences)
+    return RunLists.read(run, run.store.tuning_set(), held)
 
 
 def test_hypotheses_that_win_along_axes_and_between_iterations(tmp_path: Path) -> None:
@@ -66,7 +74,7 @@ def test_needed_hypotheses(tmp_path: Path) -> None:
 
 def test_size_is_bounded(tmp_path: Path) -> None:
     with open_run(make_explored_run(tmp_path / "work")) as run:
-        lists, vectors = RunLists.read(run), visit(run)
+        lists, vectors = read_lists(run), visit(run)
         whole = pack_lists(run, lists, vectors, None)
         assert len(whole.rows) == lists.merged.n_hyps
         part = pack_lists(run, lists, vectors, 0.8 * whole.size)
@@ -77,9 +85,31 @@ def test_size_is_bounded(tmp_path: Path) -> None:
             pack_lists(run, lists, vectors, 100)
 
 
+def test_lists_of_some_sentences(tmp_path: Path) -> None:
+    with open_run(make_explored_run(tmp_path / "work")) as run:
+        whole, part = read_lists(run), read_lists(run, 5)
+        widths = np.diff(whole.merged.offsets)
+        held = [0, 2, 4, 7, 9]
+        wanted = np.where(np.isin(np.arange(len(widths)), held), widths, 0)
+        assert np.diff(part.merged.offsets).tolist() == wanted.tolist()
+        rows = np.flatnonzero(np.repeat(wanted > 0, widths))
+        assert part.ranks.tolist() == whole.ranks[:, rows].tolist()
+        assert [len(texts) for texts in part.texts] == wanted.tolist()
+        packed = pack_lists(run, part, visit(run), None)
+        assert packed.arrays["features"].length == 3 * len(rows)
+        # The scores of the page are those of its sentences.
+        data = gather_report(run, ParallelText())
+        document = gather_explorer(run, ParallelText(), data, "run", sentences=5).document
+        merged = whole.merged.take_hypotheses(rows)
+        for point, vector in zip(document["points"], visit(run), strict=True):
+            totals = merged.stats[merged.first_best(vector)].sum(axis=0)
+            assert point["heldScore"] == pytest.approx(float(run.metric.score(totals)))
+        assert document["sentences"] == held
+
+
 def test_ranks_in_lists_and_texts(tmp_path: Path) -> None:
     with open_run(make_run(tmp_path / "work")) as run:
-        lists = RunLists.read(run)
+        lists = read_lists(run)
         packed = pack_lists(run, lists, visit(run), None)
     # By hand: the rows of sentence 0, then those of 1 and 2.
     assert lists.ranks.tolist() == [[1, 2, 1, 2, 0, 1], [2, 1, 0, 0, 1, 1]]

@@ -21,6 +21,7 @@ const LEFT = 62;
 const RIGHT = 12;
 const TOP = 10;
 const BOTTOM = 34;
+const MANY = 24;
 
 /** @param {number} place @returns {{stroke: string, dash: string}} */
 function styleOf(place) {
@@ -192,24 +193,33 @@ export function makeChart(settings) {
     });
     replaceChildren(values, `${settings.xLabel} ${x}: ${parts.join(", ") || "no value"}`);
   }
-  const legend = element(
-    "div",
-    { class: "legend", role: "group", "aria-label": `Series of ${settings.title}` },
-    series.map((one, k) => {
-      const { stroke, dash } = styleOf(k);
-      const box = /** @type {HTMLInputElement} */ (
-        element("input", { type: "checkbox", checked: shown[k], onchange: () => {
-          shown[k] = box.checked;
-          draw();
-        } })
-      );
-      const sample = drawing("svg", { viewBox: "0 0 22 8", width: 22, height: 8, "aria-hidden": "true" },
-        drawing("line", { x1: 0, x2: 22, y1: 4, y2: 4, stroke, "stroke-width": 2,
-          "stroke-dasharray": dash }));
-      return element("label", {}, box, sample, one.name);
+  const boxes = series.map((_, k) => /** @type {HTMLInputElement} */ (
+    element("input", { type: "checkbox", checked: shown[k], onchange: () => {
+      shown[k] = boxes[k].checked;
+      draw();
+    } })
+  ));
+  const labels = series.map((one, k) => {
+    const { stroke, dash } = styleOf(k);
+    const sample = drawing("svg", { viewBox: "0 0 22 8", width: 22, height: 8, "aria-hidden": "true" },
+      drawing("line", { x1: 0, x2: 22, y1: 4, y2: 4, stroke, "stroke-width": 2,
+        "stroke-dasharray": dash }));
+    return element("label", {}, boxes[k], sample, one.name);
+  });
+  const filter = /** @type {HTMLInputElement} */ (element("input", {
+    type: "search", placeholder: `${series.length} series`, "aria-label": "Show series whose name contains",
+    oninput: () => labels.forEach((label, k) => {
+      label.hidden = !series[k].name.toLowerCase().includes(filter.value.toLowerCase());
     }),
-    reset,
-  );
+  }));
+  const none = button("None", () => {
+    for (const box of boxes) box.checked = false;
+    shown.fill(false);
+    draw();
+  });
+  const legend = element("div", { role: "group", "aria-label": `Series of ${settings.title}` },
+    series.length > MANY && element("div", { class: "tools" }, filter, none),
+    element("div", { class: "legend" }, labels, reset));
   draw();
   return element("section", { class: "plot" }, element("h3", {}, settings.title), legend, plot, values);
 }

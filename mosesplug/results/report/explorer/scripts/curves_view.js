@@ -78,9 +78,9 @@ function listWeights(runs) {
       .map((one) => ({ x: one.number, y: one.weights[k] })),
     size: Math.max(0, ...run.iterations.map((one) => Math.abs(one.weights[k] ?? 0))),
   })));
-  const sizes = series.map((one) => one.size).sort((a, b) => b - a);
-  const least = sizes[Math.min(MOST_SHOWN, sizes.length) - 1] ?? 0;
-  return series.map(({ name, points, size }) => ({ name, points, shown: size >= least }));
+  // The largest come first: those that are shown have colors of their own.
+  return series.sort((a, b) => b.size - a.size)
+    .map(({ name, points }, k) => ({ name, points, shown: k < MOST_SHOWN }));
 }
 
 /**

@@ -13,9 +13,9 @@ import { escapeControls } from "./format.js";
  *   gain: [number, number, number] | null}} Iteration
  * @typedef {{name: string, metric: string, signature: string, sentenceMetric: string,
  *   isRate: boolean, formula: import("./metrics.js").Formula | null, nSentences: number,
- *   ids: string[], features: string[], groups: [string, number][], iterations: Iteration[],
+ *   ids: string[], features: string[], spreads: number[], groups: [string, number][], iterations: Iteration[],
  *   whereListsAre: string,
- *   all?: number, held?: number, points?: Point[], sparseNames?: string[],
+ *   all?: number, held?: number, sentences?: number[] | null, points?: Point[], sparseNames?: string[],
  *   arrays?: Record<string, Packed>, texts?: Record<string, Packed>}} RunDocument
  * @typedef {{reason?: string, difference?: number, low?: number, high?: number,
  *   pBootstrap?: number, pRandomization?: number}} Comparison
@@ -67,6 +67,8 @@ export class RunLists {
     this.offsets = arrays.offsets;
     this.n = this.offsets[this.offsets.length - 1];
     this.nSentences = this.offsets.length - 1;
+    /** The sentences whose lists the page holds. */
+    this.sentences = run.sentences ?? Array.from({ length: this.nSentences }, (_, k) => k);
     const n = this.n;
     /** @type {Float32Array[]} */
     this.features = run.features.map((_, k) => arrays.features.subarray(k * n, (k + 1) * n));

@@ -64,6 +64,25 @@ export function replaceChildren(node, ...children) {
 }
 
 /**
+ * Replace what a node shows; the keyboard stays where it was.
+ * @param {HTMLElement} node
+ * @param {() => void} render
+ */
+export function keepFocus(node, render) {
+  const active = /** @type {HTMLElement} */ (document.activeElement);
+  const label = node.contains(active) ? nameControl(active) : null;
+  render();
+  if (label === null) return;
+  const controls = /** @type {HTMLElement[]} */ ([...node.querySelectorAll("button, input, select, summary")]);
+  controls.find((control) => nameControl(control) === label)?.focus({ preventScroll: true });
+}
+
+/** @param {HTMLElement} control @returns {string} what stays when it is made anew */
+function nameControl(control) {
+  return control.dataset.role ?? (control.title || control.ariaLabel || control.textContent || "");
+}
+
+/**
  * Return a button.
  * @param {string} label
  * @param {() => void} onclick
@@ -90,6 +109,19 @@ export function choice(label, options, onchange, attributes = {}) {
     )
   );
   return { node: element("label", {}, `${label} `, select), select };
+}
+
+/**
+ * Return a part that is made when it is first opened.
+ * @param {string} label
+ * @param {() => Node} make
+ * @returns {HTMLElement}
+ */
+export function reveal(label, make) {
+  const details = element("details", {
+    ontoggle: () => details.childElementCount === 1 && details.append(make()),
+  }, element("summary", {}, label));
+  return details;
 }
 
 /**

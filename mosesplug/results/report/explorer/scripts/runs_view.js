@@ -97,9 +97,10 @@ function listDifferences(first, second, place, openSentence) {
   if (first.lists.nSentences !== second.lists.nSentences) {
     return [element("p", { class: "note" }, "Their tuning sets differ in the number of sentences.")];
   }
+  const { sentences } = first.lists;
   const comparable = first.run.signature === second.run.signature;
   const rows = [];
-  for (let sentence = 0; sentence < first.lists.nSentences; sentence++) {
+  for (const sentence of sentences) {
     const chosen = [first, second].map((run) => {
       const row = run.present.choice[sentence];
       return {
@@ -127,7 +128,7 @@ function listDifferences(first, second, place, openSentence) {
   }
   return [
     element("p", { class: "note" },
-      `${formatCount(rows.length)} of ${formatCount(first.lists.nSentences)} sentences differ at the present weights of both runs${shown}.`),
+      `${formatCount(rows.length)} of ${formatCount(sentences.length)} sentences differ at the present weights of both runs${shown}.`),
     rendered,
   ];
 }

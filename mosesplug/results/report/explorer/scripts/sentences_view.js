@@ -1,7 +1,7 @@
 // Sentences: a table to sort, filter and search, and the hypotheses of one of them.
 
 import { describeMissingLists } from "./data.js";
-import { button, choice, element, replaceChildren, table } from "./elements.js";
+import { button, choice, element, keepFocus, replaceChildren, reveal, table } from "./elements.js";
 import { formatCount, formatDifference, formatFixed, formatScore } from "./format.js";
 import { findHighest } from "./scorer.js";
 import { compareWords } from "./words.js";
@@ -14,7 +14,8 @@ import { compareWords } from "./words.js";
  */
 
 const PAGE = 50;
-const MOST_HYPOTHESES = 100;
+const HYPOTHESES = 100;
+const SHARES = 20;
 const FIELDS = ["hypothesis", "any hypothesis", "source", "reference"];
 
 /**
@@ -74,7 +75,7 @@ export function makeSentencesView(session) {
       return button(`${label}${mark}`, () => {
         order.isDown = order.key === key ? !order.isDown : key !== "sentence";
         order.key = key;
-        showList(run);
+        keepFocus(list, () => showList(run));
       }, { title, class: "sort" });
     };
     const header = [
@@ -113,7 +114,7 @@ export function makeSentencesView(session) {
   /** @param {RunSession} run @param {number} by */
   function turn(run, by) {
     page += by;
-    showList(run);
+    keepFocus(list, () => showList(run));
   }
 
   /** @param {number} sentence */
@@ -128,6 +129,9 @@ export function makeSentencesView(session) {
   /** @type {{sentence: number, row: number} | null} */
   let selected = null;
   let against = 0;
+  /** Place of the first hypothesis of the present page, in the order of ranks. */
+  let first = 0;
+  let shownSentence = -1;
 
   /** @param {RunSession} run */
   function showDetail(run) {
@@ -137,21 +141,28 @@ export function makeSentencesView(session) {
       replaceChildren(detail);
       return;
     }
+    if (shownSentence !== sentence) first = 0;
+    shownSentence = sentence;
     if (selected?.sentence !== sentence) selected = null;
     replaceChildren(detail, renderSentence(run, sentence, {
       selected: selected?.row ?? null,
       against,
+      first,
+      turn: (place) => {
+        first = place;
+        keepFocus(detail, () => showDetail(run));
+      },
       select: (row) => {
         selected = { sentence, row };
-        showDetail(run);
+        keepFocus(detail, () => showDetail(run));
       },
       compare: (place) => {
         against = place;
-        showDetail(run);
+        keepFocus(detail, () => showDetail(run));
       },
       move: (by) => {
-        const target = sentence + by;
-        if (target >= 0 && target < run.lists.nSentences) open(target);
+        const { sentences } = run.lists;
+        open(sentences[sentences.indexOf(sentence) + by]);
       },
       close: () => {
         session.sentence = -1;
@@ -188,7 +199,8 @@ export function makeSentencesView(session) {
 /** @param {RunSession} run @returns {SentenceRow[]} */
 function listSentences(run) {
   const { sentenceScores: scores, oracles, lists } = run;
-  return Array.from(run.present.choice, (row, sentence) => {
+  return lists.sentences.map((sentence) => {
+    const row = run.present.choice[sentence];
     const base = run.base.choice[sentence];
     const score = scores === null || row < 0 ? NaN : scores[row];
     return {
@@ -239,7 +251,7 @@ function searchSentences(session, run) {
     }
   };
   const sentences = new Set();
-  for (let sentence = 0; sentence < lists.nSentences; sentence++) {
+  for (const sentence of lists.sentences) {
     if (textsOf(sentence).some((text) => pattern.test(text))) sentences.add(sentence);
   }
   return { sentences, error: null };
@@ -248,7 +260,8 @@ function searchSentences(session, run) {
 /**
  * @param {RunSession} run
  * @param {number} sentence
- * @param {{selected: number | null, against: number, select: (row: number) => void,
+ * @param {{selected: number | null, against: number, first: number,
+ *   select: (row: number) => void, turn: (first: number) => void,
  *   compare: (place: number) => void, move: (by: number) => void, close: () => void}} actions
  */
 function renderSentence(run, sentence, actions) {
@@ -268,8 +281,8 @@ function renderSentence(run, sentence, actions) {
   const name = lists.name(sentence);
   const head = element("div", { class: "tools" },
     element("h3", {}, `Sentence ${name}`),
-    button("Previous", () => actions.move(-1), { disabled: sentence === 0 }),
-    button("Next", () => actions.move(1), { disabled: sentence === lists.nSentences - 1 }),
+    button("Previous", () => actions.move(-1), { disabled: sentence === lists.sentences[0] }),
+    button("Next", () => actions.move(1), { disabled: sentence === lists.sentences[lists.sentences.length - 1] }),
     button("Close", actions.close));
   /** @type {[string, string | Node[]][]} */
   const parts = [];
@@ -282,11 +295,14 @@ function renderSentence(run, sentence, actions) {
   if (references.length) {
     parts.push(["", "Words that only the 1-best has are underlined, those that only the reference has are struck out."]);
   }
-  const shown = rows.filter((row, k) => k < MOST_HYPOTHESES || roles.has(row));
+  // Those with a role are on every page.
+  const first = Math.min(actions.first, Math.floor((rows.length - 1) / HYPOTHESES) * HYPOTHESES);
+  const shown = rows.filter((row, k) =>
+    (k >= first && k < first + HYPOTHESES) || roles.has(row) || row === actions.selected);
   const ranks = new Map(rows.map((row, k) => [row, k + 1]));
   const body = shown.map((row) => [
     button(String(ranks.get(row)), () => actions.select(row), {
-      "aria-pressed": row === other, "aria-label": `Compare hypothesis ${ranks.get(row)} with the 1-best`,
+      "aria-pressed": String(row === other), "aria-label": `Compare hypothesis ${ranks.get(row)} with the 1-best`,
       "data-row": row,
     }),
     element("bdi", {}, place === 0 && row === best ? textOf(row) : markWords(textOf(row), target)),
@@ -300,14 +316,38 @@ function renderSentence(run, sentence, actions) {
   // The words first: a phone shows them without scrolling to the side.
   const header = ["rank", "hypothesis", "role", "model score",
     ...(sentenceScores === null ? [] : [run.run.sentenceMetric]), "ranks in iterations"];
-  const hidden = rows.length - shown.length;
   return [
     head,
     renderParts(parts),
     renderShares(run, best, other, ranks),
-    element("div", { class: "tools" }, against),
+    element("div", { class: "tools" }, against, rows.length > HYPOTHESES && makePager(rows, first, actions)),
     table([header, ...body], { left: 3, last: true }),
-    hidden > 0 && element("p", { class: "note" }, `${formatCount(hidden)} more hypotheses with lower model scores.`),
+  ];
+}
+
+/**
+ * Return buttons that turn pages, and a field that selects a hypothesis by its rank.
+ * @param {number[]} rows by rank
+ * @param {number} first place of the first on the page
+ * @param {{select: (row: number) => void, turn: (first: number) => void}} actions
+ */
+function makePager(rows, first, actions) {
+  const last = Math.min(first + HYPOTHESES, rows.length);
+  const rank = /** @type {HTMLInputElement} */ (element("input", {
+    type: "text", inputmode: "numeric", size: 5, "data-role": "rank",
+    onchange: () => {
+      const place = Number(rank.value) - 1;
+      if (!(place in rows)) return;
+      actions.turn(place - (place % HYPOTHESES));
+      actions.select(rows[place]);
+    },
+  }));
+  return [
+    element("span", { role: "group", "aria-label": "Pages of hypotheses" },
+      button("Previous ranks", () => actions.turn(first - HYPOTHESES), { disabled: first === 0 }),
+      ` ${formatCount(first + 1)} to ${formatCount(last)} of ${formatCount(rows.length)} `,
+      button("Next ranks", () => actions.turn(first + HYPOTHESES), { disabled: last === rows.length })),
+    element("label", {}, "Compare rank ", rank),
   ];
 }
 
@@ -369,20 +409,27 @@ function renderShares(run, best, other, ranks) {
     pairs.push(sparse);
   }
   const largest = Math.max(...pairs.flat().map(Math.abs)) || 1;
-  const order = names.map((_, k) => k).sort((a, b) =>
-    Math.abs(pairs[b][0] - pairs[b][1]) - Math.abs(pairs[a][0] - pairs[a][1]) || a - b);
   const isSame = best === other;
+  const sizes = pairs.map(([a, b]) => Math.abs(isSame ? a : a - b));
+  const order = names.map((_, k) => k).sort((a, b) => sizes[b] - sizes[a] || a - b);
   const second = `rank ${ranks.get(other)}`;
   /** @param {number} value @param {string} kind */
   const bar = (value, kind) => element("span", { class: `bar ${kind}` },
     element("span", { class: value < 0 ? "negative" : "positive", style: `width: ${(50 * Math.abs(value)) / largest}%` }));
-  const body = order.map((k) => {
-    const [a, b] = pairs[k];
-    return isSame
-      ? [names[k], formatFixed(a, 4), bar(a, "first")]
-      : [names[k], formatFixed(a, 4), formatFixed(b, 4), formatDifference(a - b),
-        element("span", { class: "bars" }, bar(a, "first"), bar(b, "second"))];
-  });
+  /** @param {string} name @param {number[]} pair @returns {(string | Node)[]} */
+  const line = (name, [a, b]) => isSame
+    ? [name, formatFixed(a || 0, 4), bar(a, "first")]
+    : [name, formatFixed(a || 0, 4), formatFixed(b || 0, 4), formatDifference(a - b),
+      element("span", { class: "bars" }, bar(a, "first"), bar(b, "second"))];
+  const leading = order.length > SHARES + 1 ? order.slice(0, SHARES) : order;
+  const others = order.slice(leading.length);
+  const body = leading.map((k) => line(names[k], pairs[k]));
+  if (others.length) {
+    const sums = [0, 1].map((side) => others.reduce((sum, k) => sum + pairs[k][side], 0));
+    body.push([`${formatCount(others.length)} others`,
+      ...(isSame ? sums.slice(0, 1) : sums).map((sum) => formatFixed(sum || 0, 4)),
+      ...(isSame ? [] : [formatDifference(sums[0] - sums[1])]), ""]);
+  }
   /** @param {number} row */
   const total = (row) => formatFixed(run.present.scores[row], 4);
   body.push(isSame ? ["model score", total(best), ""]
@@ -391,7 +438,9 @@ function renderShares(run, best, other, ranks) {
   const header = isSame ? ["weight × value", "1-best", ""] : ["weight × value", "1-best", second, "lead", "shares"];
   return element("div", { class: "shares" },
     element("h4", {}, isSame ? "What the model score consists of" : `Why the 1-best wins over ${second}`),
-    table([header, ...body], { last: true }));
+    table([header, ...body], { last: true }),
+    others.length > 0 && reveal(`The ${formatCount(others.length)} others`, () =>
+      table([header, ...others.map((k) => line(names[k], pairs[k]))], { last: true })));
 }
 
 /** @param {RunSession} run @param {number} row */

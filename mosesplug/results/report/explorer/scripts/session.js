@@ -100,7 +100,7 @@ export class RunSession {
   /** @returns {number[]} the sentences whose choice differs from that of the base weights */
   listChanged() {
     const changed = [];
-    for (let sentence = 0; sentence < this.lists.nSentences; sentence++) {
+    for (const sentence of this.lists.sentences) {
       if (this.present.choice[sentence] !== this.base.choice[sentence]) changed.push(sentence);
     }
     return changed;
@@ -182,8 +182,7 @@ export class Session {
         const factor = state.factor ?? 1;
         run.move({ ...run.present.weights, dense, factor }, false);
       }
-      const isHere = state.sentence !== undefined && state.sentence < run.lists.nSentences;
-      this.sentence = isHere ? /** @type {number} */ (state.sentence) : -1;
+      this.sentence = run.lists.sentences.find((sentence) => sentence === state.sentence) ?? -1;
     }
     this.search = state.search ?? "";
     this.field = state.field ?? this.field;

@@ -10,8 +10,10 @@ import { parseNumber } from "./state.js";
  * @typedef {import("./session.js").Session} Session
  * @typedef {import("./session.js").RunSession} RunSession
  * @typedef {{place: number, name: string, node: HTMLElement, slider: HTMLInputElement,
- *   number: HTMLInputElement, curve: SVGElement, low: number, high: number}} Control
- *   `place` of the feature; that of the sparse factor is the number of dense features
+ *   number: HTMLInputElement, curve: SVGElement, low: number, high: number, zoom: number,
+ *   shown: number, isSeen: boolean, drawn: number}} Control
+ *   `place` of the feature; that of the sparse factor is the number of dense features. `shown` is
+ *   the value in its fields, `drawn` the version of the weights that its curve shows
  */
 
 const MANY = 24;
@@ -87,8 +89,9 @@ function build(node, session, run, openSentence) {
   const copy = makeCopy(run);
   const controls = makeControls(session, run);
   const changed = element("div", { class: "changed" });
-  replaceChildren(node, summary, points, element("div", { class: "tools" }, base, copy),
-    controls.node, changed, held);
+  const isWarning = held.classList.contains("warning");
+  replaceChildren(node, summary, isWarning && held, points, element("div", { class: "tools" }, base, copy),
+    controls.node, changed, !isWarning && held);
 
   return () => {
     baseSelect.selectedIndex = run.basePoint;
@@ -128,7 +131,7 @@ function describeScore(run, nChanged) {
     ratio === null
       ? ["words per sentence", (words / Math.max(1, sentences)).toFixed(2), "Mean length of the chosen hypotheses."]
       : ["length ratio", ratio.toFixed(4), "Length of the chosen hypotheses over that of the references."],
-    ["changed sentences", `${formatCount(nChanged)} of ${formatCount(run.lists.nSentences)}`,
+    ["changed sentences", `${formatCount(nChanged)} of ${formatCount(run.lists.sentences.length)}`,
       `Their choice differs from that of the weights of ${run.points[run.basePoint].label}.`],
   ];
   return facts.filter(([name]) => name !== "").map(([name, value, title]) =>
@@ -138,11 +141,16 @@ function describeScore(run, nChanged) {
 
 /** @param {RunSession} run */
 function describeHeld(run) {
-  const { held = 0, all = 0 } = run.run;
-  const whole = held === all
-    ? `The page holds all ${formatCount(all)} hypotheses of the run.`
-    : `The page holds ${formatCount(held)} of ${formatCount(all)} hypotheses: those that win near the ` +
-      "weights of the run first, then those with the best ranks.";
+  const { held = 0, all = 0, sentences } = run.run;
+  const { lists } = run;
+  const some = sentences
+    ? `The page holds the lists of ${formatCount(lists.sentences.length)} of ${formatCount(lists.nSentences)} ` +
+      "sentences, evenly spread (--sentences): its scores are those of these sentences. "
+    : "";
+  const whole = some + (held === all
+    ? `The page holds all ${formatCount(all)} hypotheses of ${sentences ? "these sentences" : "the run"}.`
+    : `The page holds ${formatCount(held)} of ${sentences ? "their " : ""}${formatCount(all)} hypotheses: those that win near the ` +
+      "weights of the run first, then those with the best ranks.");
   if (run.run.formula === null) return element("p", { class: "note" }, whole);
   const wrong = run.points.filter((point, place) => {
     const score = run.decide(run.pointWeights(place)).score;
@@ -150,7 +158,7 @@ function describeHeld(run) {
   });
   const same = wrong.length === 0
     ? "At the weights of all iterations and of the result, their score equals that of all hypotheses."
-    : `Their score differs from that of all hypotheses at: ${wrong.map((p) => `${p.label} (${formatScore(p.score)} of all)`).join(", ")}.`;
+    : `Their score differs from that of ${sentences ? "all sentences" : "all hypotheses"} at: ${wrong.map((p) => `${p.label} (${formatScore(p.score)} of all)`).join(", ")}.`;
   return element("p", { class: wrong.length ? "warning" : "note", "data-role": "held" }, `${whole} ${same}`);
 }
 
@@ -300,37 +308,58 @@ function makeControls(session, run) {
     });
     const node = element("div", { class: "feature" },
       element("label", { for: id }, name), number, slider, curve);
-    controls.push({ place, name, node, slider, number, curve, low, high });
+    controls.push({ place, name, node, slider, number, curve, low, high, zoom: 0, shown: NaN, isSeen: false, drawn: 0 });
   };
   run.run.features.forEach((name, place) => add(place, name));
   if (run.lists.sparse !== null) add(nDense, "sparse features (factor)");
 
-  let at = 0;
-  for (const [name, width] of run.run.groups) {
-    const own = controls.slice(at, (at += width)).map((control) => control.node);
-    groups.append(nDense > MANY && width > 1
-      ? element("details", { open: nDense <= 2 * MANY }, element("summary", {}, `${name} (${width})`), ...own)
-      : element("div", { class: "group" }, ...own));
+  const sparseList = run.lists.sparse === null ? null : listSparse(run);
+  /** @param {number} place @returns {number} how much a feature decides: weight times spread */
+  const influence = (place) => Math.abs(valueOf(run, place)) * run.run.spreads[place];
+  /** @param {number} place @returns {number} what its change since the weights to compare with decides */
+  const swing = (place) =>
+    Math.abs(valueOf(run, place) - run.base.weights.dense[place]) * run.run.spreads[place];
+  const orders = [
+    { label: "groups", of: null },
+    { label: "influence", of: influence },
+    { label: "change", of: swing },
+  ];
+  /** @param {((place: number) => number) | null} size the largest first; null: groups of the model */
+  function arrange(size) {
+    const dense = controls.slice(0, nDense);
+    groups.classList.toggle("sorted", size !== null);
+    if (size === null) replaceChildren(groups, groupControls(run, dense));
+    else {
+      const sizes = dense.map((_, place) => size(place));
+      const sorted = [...dense].sort((a, b) => sizes[b.place] - sizes[a.place] || a.place - b.place);
+      replaceChildren(groups, sorted.map((control) => control.node));
+    }
+    if (sparseList !== null) groups.append(controls[nDense].node, sparseList);
+    search();
   }
-  if (run.lists.sparse !== null) {
-    groups.append(controls[nDense].node, listSparse(run));
-  }
+  const { node: order } = choice("Order", orders.map(({ label }) => label), (place) =>
+    arrange(orders[place].of), { "data-role": "order", title: "Influence is the weight times the spread of the " +
+      "feature's values in a list; change is the influence of what differs from the weights to compare with." });
   const filter = /** @type {HTMLInputElement} */ (element("input", {
-    type: "search", placeholder: "Feature", "aria-label": "Show features whose name contains",
-    oninput: () => {
-      for (const { node, name } of controls) {
-        node.hidden = !name.toLowerCase().includes(filter.value.toLowerCase());
-      }
-      schedule();
-    },
+    type: "search", placeholder: "Feature", "aria-label": "Show features whose name contains", oninput: () => search(),
   }));
+  function search() {
+    const wanted = filter.value.toLowerCase();
+    for (const { node, name } of controls) node.hidden = !name.toLowerCase().includes(wanted);
+    for (const group of groups.querySelectorAll("details.group")) {
+      const hasMatch = group.querySelector(".feature:not([hidden])") !== null;
+      group.toggleAttribute("hidden", !hasMatch);
+      if (wanted !== "" && hasMatch) group.setAttribute("open", "");
+    }
+  }
+  arrange(null);
   /** @param {number} factor */
   const rescale = (factor) => {
     zoom = factor === 0 ? 1 : zoom * factor;
     update();
   };
-  const tools = element("div", { class: "tools" },
-    controls.length > 8 && filter,
+  const tools = element("div", { class: "tools features-tools" },
+    controls.length > 8 && [filter, order],
     element("span", { role: "group", "aria-label": "Range of the sliders" }, "Range ",
       button("narrower", () => rescale(0.5)), button("wider", () => rescale(2)), button("reset", () => rescale(0))));
 
@@ -354,9 +383,13 @@ function makeControls(session, run) {
     session.notify();
   }
 
+  let version = 0;
   function update() {
+    version += 1;
     for (const control of controls) {
       const value = valueOf(run, control.place);
+      if (control.shown === value && control.zoom === zoom) continue;
+      [control.shown, control.zoom] = [value, zoom];
       const [low, high] = findRange(run, control.place);
       const half = ((high - low) / 2) * zoom;
       const middle = zoom === 1 ? (high + low) / 2 : value;
@@ -375,20 +408,45 @@ function makeControls(session, run) {
     schedule();
   }
 
-  let round = 0;
-  /** Draw the surfaces one by one, so that a slider never waits for them. */
+  let timer = 0;
+  /** Draw the surfaces on the screen one by one, so that a slider never waits for them. */
   function schedule() {
-    const own = ++round;
-    const visible = controls.filter((control) => !control.node.hidden);
+    clearTimeout(timer);
     const next = () => {
-      const control = visible.shift();
-      if (own !== round || control === undefined) return;
+      const control = controls.find(({ isSeen, drawn }) => isSeen && drawn !== version);
+      if (control === undefined) return;
+      control.drawn = version;
       drawSurface(run, control);
-      setTimeout(next);
+      timer = setTimeout(next);
     };
-    setTimeout(next, 60);
+    timer = setTimeout(next, 60);
   }
+  const watcher = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) {
+      const control = controls.find(({ node }) => node === target);
+      if (control !== undefined) control.isSeen = isIntersecting;
+    }
+    schedule();
+  }, { rootMargin: "200px" });
+  for (const { node } of controls) watcher.observe(node);
   return { node: element("div", {}, tools, groups), update };
+}
+
+/**
+ * Return the controls of dense features by the model's groups; of many, each group can be closed.
+ * @param {RunSession} run
+ * @param {Control[]} controls
+ * @returns {HTMLElement[]}
+ */
+function groupControls(run, controls) {
+  let at = 0;
+  return run.run.groups.map(([name, width]) => {
+    const nodes = controls.slice(at, (at += width)).map((control) => control.node);
+    return controls.length > MANY && width > 1
+      ? element("details", { class: "group", open: controls.length <= 2 * MANY },
+        element("summary", {}, `${name} (${width})`), nodes)
+      : element("div", { class: "group" }, nodes);
+  });
 }
 
 /** @param {RunSession} run @param {number} place @returns {number} */
