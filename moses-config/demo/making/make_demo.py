@@ -1,8 +1,9 @@
 """Makes the demo system: ``python make_demo.py [DIRECTORY]``, by default the directory above.
 
 Writes the tuning and test sets with their references (two for the test), and the phrase table,
-reordering table and language model that a small noisy training corpus gives. The same bytes every
-time. The tables hold what the two sets need, as Moses' filtered models do.
+reordering table and language model that a small noisy training corpus gives. In ``postcards``, it
+writes sets of postcards, with one reference, and tables of the same corpus for them. The same bytes
+every time. The tables hold what the two sets beside them need, as Moses' filtered models do.
 """
 
 from __future__ import annotations
@@ -10,16 +11,19 @@ from __future__ import annotations
 import gzip
 import random
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from language import NAMES, NOUNS, Sentence, random_sentence
+from postcards import write_postcard
 from training import LONGEST_PHRASE, arpa_lines, phrase_tables
 
 SEED = 20
+POSTCARD_SEED = 22
 TRAINING_SENTENCES = 1200
 LANGUAGE_MODEL_SENTENCES = 4000
 SET_SENTENCES = 200
+POSTCARD_SENTENCES = {"tune": 600, "test": 400}
 NEW_NAMES = ("Wanda", "Kasimir", "Juno")
 """Names that only the tuning and test sets have: unknown words."""
 MISALIGNED = 0.06
@@ -70,6 +74,25 @@ def other_words(rng: random.Random, english: Sequence[str]) -> tuple[str, ...]:
     return tuple(words)
 
 
+def write_system(
+    target: Path, sets: Mapping[str, Sequence[Sentence]], corpus: Sequence[Sentence]
+) -> None:
+    """Write the Tarvian texts, and tables of a training corpus that hold what they need."""
+    target.mkdir(exist_ok=True)
+    wanted = {
+        " ".join(sentence.tarvian[i:j])
+        for sentences in sets.values()
+        for sentence in sentences
+        for i in range(len(sentence.tarvian))
+        for j in range(i + 1, i + LONGEST_PHRASE + 1)
+    }
+    table, reordering = phrase_tables(corpus, wanted)
+    write(target / "phrase-table.gz", table)
+    write(target / "reordering-table.gz", reordering)
+    for name, sentences in sets.items():
+        write(target / f"{name}.tarvian", lines(sentence.tarvian for sentence in sentences))
+
+
 def main() -> None:
     """Make everything."""
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent.parent
@@ -81,23 +104,22 @@ def main() -> None:
     }
     training = [random_sentence(rng) for _ in range(TRAINING_SENTENCES)]
     more_english = [random_sentence(rng).english for _ in range(LANGUAGE_MODEL_SENTENCES)]
-    wanted = {
-        " ".join(sentence.tarvian[i:j])
-        for sentences in sets.values()
-        for sentence in sentences
-        for i in range(len(sentence.tarvian))
-        for j in range(i + 1, i + LONGEST_PHRASE + 1)
-    }
-    table, reordering = phrase_tables(noisy(rng, training), wanted)
-    write(target / "phrase-table.gz", table)
-    write(target / "reordering-table.gz", reordering)
+    corpus = noisy(rng, training)
+    write_system(target, sets, corpus)
     write(target / "lm.arpa.gz", arpa_lines(more_english, 3))
-    for name, sentences in sets.items():
-        write(target / f"{name}.tarvian", lines(sentence.tarvian for sentence in sentences))
     write(target / "tune.english", lines(sentence.english for sentence in sets["tune"]))
     english = [sentence.english for sentence in sets["test"]]
     write(target / "test.english0", lines(english))
     write(target / "test.english1", lines(other_words(rng, words) for words in english))
+    rng = random.Random(POSTCARD_SEED)
+    postcards = {
+        name: [write_postcard(rng, names) for _ in range(count)]
+        for name, count in POSTCARD_SENTENCES.items()
+    }
+    write_system(target / "postcards", postcards, corpus)
+    for name, sentences in postcards.items():
+        english_text = lines(sentence.english for sentence in sentences)
+        write(target / "postcards" / f"{name}.english", english_text)
 
 
 if __name__ == "__main__":
