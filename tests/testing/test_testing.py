@@ -80,7 +80,7 @@ def test_a_sound_metric_passes() -> None:
     ("broken", "message"),
     [
         (WithoutVersion, "metric RIGHT, check 'signatures': .*version:VERSION"),
-        (LessIsBetter, "check 'perfect output': a reference scores 0"),
+        (LessIsBetter, "check 'perfect output': references score 0.0 against themselves"),
         (Forgetful, "check 'hypotheses alone'"),
         (WrongType, "check 'shapes and names': statistics must be int32, not int64"),
         (WritesInput, r"check 'inputs unchanged'(?s:.*)score\(\) changes its argument"),
