@@ -9,12 +9,16 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -87,6 +91,21 @@ def few_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
     from mosesplug.optimizers.batch.mert import mert  # not for tests that do not optimize
 
     monkeypatch.setattr(mert, "MOST_RESTARTS", 2)
+
+
+@pytest.fixture
+def figures_without_svg(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw the figures of report pages, but do not lay them out, in tests of other things.
+
+    Both take half of the time of a page. tests/results/report has tests of them.
+    """
+    from mosesplug.results.report import figures  # not for tests without reports
+
+    def draw_only(draw: Callable[[Figure], None], name: str) -> str:
+        figures._draw_with_style(draw)
+        return f"<svg><title>{name}</title></svg>"
+
+    monkeypatch.setattr(figures, "_save_svg", draw_only)
 
 
 @pytest.fixture(scope="session")

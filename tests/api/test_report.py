@@ -50,6 +50,7 @@ def call(*words: str) -> int:
     return int(end.value.code or 0)
 
 
+@pytest.mark.usefixtures("figures_without_svg")
 def test_page_equals_that_of_the_command(work: Path) -> None:
     assert call("report", "work", "--refs", "dev.en", "-o", "cli.html", "--quiet") == 0
     calls: list[tuple[int, int, str]] = []
@@ -61,6 +62,7 @@ def test_page_equals_that_of_the_command(work: Path) -> None:
     assert Path("run.html").read_bytes() == Path("cli.html").read_bytes()
 
 
+@pytest.mark.usefixtures("figures_without_svg")
 def test_several_runs_on_one_page(work: Path) -> None:
     other = make_run(work.parent / "other")
     page = mosesplug.report([work, mosesplug.open_run(other)], "both.html").read_text()
@@ -86,6 +88,7 @@ def test_numbers_out_of_range_are_rejected(keywords: dict[str, float], message: 
         mosesplug.report("work", **keywords)
 
 
+@pytest.mark.usefixtures("figures_without_svg")
 def test_page_in_a_notebook(work: Path) -> None:
     page = mosesplug.open_run("work").explore(references="dev.en", output="explored.html")
     assert page.path == Path("explored.html")

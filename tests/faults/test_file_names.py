@@ -33,6 +33,7 @@ def told(words: list[str]) -> str:
     return said
 
 
+@pytest.mark.usefixtures("figures_without_svg")
 def test_a_whole_run(system: System) -> None:
     directory, work = system.directory, system.directory / "work 'dir\n2"
     for name, source in (("held out\n", "input"), ("held refs", "reference0")):

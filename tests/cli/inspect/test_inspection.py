@@ -145,6 +145,7 @@ def test_every_command_is_tested() -> None:
     assert known >= WRITING
 
 
+@pytest.mark.usefixtures("figures_without_svg")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_looking(command: str, directory: Path, capfd: pytest.CaptureFixture[str]) -> None:
     if command.startswith("report"):

@@ -135,6 +135,7 @@ def test_commands_take_the_weights_of_runs(run: Run) -> None:
     assert "--weights none: No such file or directory" in error
 
 
+@pytest.mark.usefixtures("figures_without_svg")
 def test_lists_of_the_script_are_imported_or_the_command_is_shown(
     run: Run,
 ) -> None:
