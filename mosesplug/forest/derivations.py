@@ -183,12 +183,7 @@ class GraphDerivations(GraphSource):
         """Return the mean expected error of a sentence minus entropy."""
         scaled = gains.scale(self.total_weight)
         return lambda weights: risk(
-            self._scored,
-            weights,
-            scaled,
-            temperature=temperature,
-            threads=self.threads,
-            sentence_weights=self.sentence_weights,
+            self._scored, weights, scaled, temperature=temperature, threads=self.threads
         )
 
     def expected_bleu(self, temperature: float) -> Objective:
@@ -196,11 +191,7 @@ class GraphDerivations(GraphSource):
 
         def objective(weights: Weights) -> tuple[float, Weights]:
             value, gradient = xbleu(
-                self._scored,
-                weights,
-                temperature=temperature,
-                threads=self.threads,
-                sentence_weights=self.sentence_weights,
+                self._scored, weights, temperature=temperature, threads=self.threads
             )
             return -value, -gradient
 
@@ -273,19 +264,16 @@ class GraphDerivations(GraphSource):
             cost[graph.split.edge_offsets[-2] :] += margin * best
             costs.append(cost)
         margins = costs if margin > 0.0 else None
-        counts = self._weights_of(sentences)
         return lambda weights: softmax_margin(
-            graphs, oracles, margins, weights, threads=self.threads, sentence_weights=counts
+            graphs, oracles, margins, weights, threads=self.threads
         )
-
-    def _weights_of(self, sentences: Ints) -> SentenceValues | None:
-        return None if self.sentence_weights is None else self.sentence_weights[sentences]
 
     @cached_property
     def _scored(self) -> tuple[ScoredGraph, ...]:
         def score(place: int) -> ScoredGraph:
             references = ReferenceNgramTree.of(self.references[place])
-            return ScoredGraph.of(self.graphs[place], references)
+            weight = 1.0 if self.sentence_weights is None else float(self.sentence_weights[place])
+            return ScoredGraph.of(self.graphs[place], references, weight)
 
         return tuple(self._each(range(self.n_sentences), score))
 
@@ -355,7 +343,7 @@ class GraphDerivations(GraphSource):
             sparse,
             np.concatenate([part.stats for part in parts]),
             np.concatenate([part.lengths for part in parts]).astype(np.int32),
-        ).weigh(self._weights_of(sentences))
+        ).weigh(None if self.sentence_weights is None else self.sentence_weights[sentences])
 
     def _each(self, places: Iterable[int], work: Callable[[int], Result]) -> list[Result]:
         """Return the results of ``work`` for the given sentences, in order."""

@@ -24,7 +24,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from mosesplug.arrays import Bools, Floats, SentenceValues
+from mosesplug.arrays import Bools, Floats
 from mosesplug.forest.inside_outside import (
     Posterior,
     add_features,
@@ -55,15 +55,19 @@ class ScoredGraph:
         split: the same graph, split by these n-grams.
         limits: float64 ``[n_ngrams]``; maximum count of each n-gram in one reference.
         reference_length: length of the shortest reference in words.
+        weight: weight of the sentence, above 0.
     """
 
     graph: Hypergraph
     split: SplitGraph
     limits: Floats
     reference_length: float
+    weight: float = 1.0
 
     @classmethod
-    def of(cls, graph: Hypergraph, references: ReferenceNgramTree) -> ScoredGraph:
+    def of(
+        cls, graph: Hypergraph, references: ReferenceNgramTree, weight: float = 1.0
+    ) -> ScoredGraph:
         """Split a graph for its references; see ``split_for``."""
         tree = references.tree
         return cls(
@@ -71,6 +75,7 @@ class ScoredGraph:
             split_for(graph, references),
             tree.largest.astype(np.float64),
             float(tree.length),
+            weight,
         )
 
     def gains(self, gains: LinearBleu) -> Floats:
@@ -90,7 +95,6 @@ def softmax_margin(
     weights: Floats,
     *,
     threads: int = 1,
-    sentence_weights: SentenceValues | None = None,
 ) -> tuple[float, Floats]:
     """Return the negative mean log-probability of oracles, with costs of the others.
 
@@ -103,8 +107,9 @@ def softmax_margin(
             cost, 0 or more; None: without costs.
         weights: float64 ``[n_columns]``.
         threads: number of threads; the result does not depend on it.
-        sentence_weights: the weight of each sentence, above 0; None: 1 each.
     """
+    if len(graphs) != len(oracles):
+        raise ValueError(f"{len(graphs)} search graphs but {len(oracles)} oracles")
 
     def part(sentence: int) -> _Slope:
         graph, kept = graphs[sentence], oracles[sentence]
@@ -130,8 +135,7 @@ def softmax_margin(
         change = split.on_graph(uses - good_uses, graph.graph.n_edges)
         return log_all - good, graph.graph, change
 
-    counts = _weigh_each(_count_sentences(graphs, oracles), sentence_weights)
-    return _mean_objective(part, counts, len(weights), threads)
+    return _mean_objective(part, graphs, len(weights), threads)
 
 
 def risk(
@@ -141,7 +145,6 @@ def risk(
     *,
     temperature: float = 0.0,
     threads: int = 1,
-    sentence_weights: SentenceValues | None = None,
 ) -> tuple[float, Floats]:
     """Return the mean expected error by linear BLEU minus entropy, and its gradient.
 
@@ -152,7 +155,6 @@ def risk(
         gains: gains of words and matching n-grams; the error is minus their sum.
         temperature: factor of the entropy (survey, equation 45).
         threads: number of threads; the result does not depend on it.
-        sentence_weights: the weight of each sentence, above 0; None: 1 each.
     """
 
     def part(sentence: int) -> _Slope:
@@ -165,7 +167,7 @@ def risk(
         value -= temperature * distribution.log_partition
         return value, graph.graph, change
 
-    return _mean_objective(part, _weigh_each(len(graphs), sentence_weights), len(weights), threads)
+    return _mean_objective(part, graphs, len(weights), threads)
 
 
 def xbleu(
@@ -174,7 +176,6 @@ def xbleu(
     *,
     temperature: float = 0.0,
     threads: int = 1,
-    sentence_weights: SentenceValues | None = None,
 ) -> tuple[float, Floats]:
     """Return BLEU of expected statistics plus entropy, to maximize, and its gradient.
 
@@ -188,7 +189,6 @@ def xbleu(
         weights: float64 ``[n_columns]``.
         temperature: factor of the mean entropy (survey, equation 45).
         threads: number of threads; the result does not depend on it.
-        sentence_weights: the weight of each sentence, above 0; None: 1 each.
 
     Returns:
         The value, without entropy from 0 to 1. If some n-gram order has no match, value and
@@ -219,8 +219,8 @@ def xbleu(
         _, change = _average(graph, distribution, values)
         return own, graph.graph, change
 
-    counts = _weigh_each(len(graphs), sentence_weights)
-    share = temperature / max(counts.sum(), 1.0)
+    counts = np.array([graph.weight for graph in graphs])
+    share = temperature / (counts.sum() or 1.0)
     sentences = list(_map_in_order(statistics, len(graphs), threads))
     growing = [mask for _, mask in sentences]
     rows = np.array([row for row, _ in sentences]).reshape(-1, 2 * ORDER)
@@ -234,7 +234,7 @@ def xbleu(
     by_totals = by_statistics[1:-1:2]
     if value == 0.0:
         return 0.0, np.zeros(len(weights))
-    return _sum_objective(part, counts, len(weights), threads, value)
+    return _sum_objective(part, graphs, len(weights), threads, value)
 
 
 def _oracle_posterior(
@@ -255,29 +255,18 @@ def _average(graph: ScoredGraph, expected: Posterior, values: Floats) -> tuple[f
     return value, graph.split.on_graph(change, graph.graph.n_edges)
 
 
-def _count_sentences(graphs: Sequence[object], oracles: Sequence[object]) -> int:
-    """Return the number of sentences; raise ``ValueError`` if the numbers differ."""
-    if len(graphs) != len(oracles):
-        raise ValueError(f"{len(graphs)} search graphs but {len(oracles)} oracles")
-    return len(graphs)
-
-
-def _weigh_each(n_sentences: int, weights: SentenceValues | None) -> SentenceValues:
-    return np.ones(n_sentences) if weights is None else weights
-
-
 def _mean_objective(
-    part: Callable[[int], _Slope], counts: SentenceValues, n_columns: int, threads: int
+    part: Callable[[int], _Slope], graphs: Sequence[ScoredGraph], n_columns: int, threads: int
 ) -> tuple[float, Floats]:
     """Return the weighted mean over the sentences of values and gradients."""
-    value, gradient = _sum_objective(part, counts, n_columns, threads, 0.0)
-    total = counts.sum() if len(counts) else 1.0
+    value, gradient = _sum_objective(part, graphs, n_columns, threads, 0.0)
+    total = np.sum([graph.weight for graph in graphs]) or 1.0
     return value / total, gradient / total
 
 
 def _sum_objective(
     part: Callable[[int], _Slope],
-    counts: SentenceValues,
+    graphs: Sequence[ScoredGraph],
     n_columns: int,
     threads: int,
     value: float,
@@ -287,14 +276,14 @@ def _sum_objective(
     The gradient is float64 ``[n_columns]``.
     """
     gradient = np.zeros(n_columns)
-    slopes = _map_in_order(part, len(counts), threads)
-    for count, (own, graph, by_scores) in zip(counts.tolist(), slopes, strict=True):
-        value += count * own
+    slopes = _map_in_order(part, len(graphs), threads)
+    for scored, (own, graph, by_scores) in zip(graphs, slopes, strict=True):
+        value += scored.weight * own
         add_features(
             graph.feature_indptr,
             graph.feature_indices,
             graph.feature_values,
-            count * by_scores,
+            scored.weight * by_scores,
             gradient,
         )
     return value, gradient

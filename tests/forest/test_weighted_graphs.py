@@ -90,6 +90,11 @@ def test_objectives_are_those_of_repeated_graphs(temperature: float) -> None:
         assert question(plain)(WEIGHTS)[0] != pytest.approx(question(repeated)(WEIGHTS)[0])
 
 
+def test_entropy_is_a_mean_over_small_weights() -> None:
+    weighted, scaled = candidates(), candidates(counts=COUNTS / 16)
+    check_alike(scaled.expected_bleu(0.4), weighted.expected_bleu(0.4))
+
+
 @pytest.mark.parametrize(
     ("name", "options"),
     [
