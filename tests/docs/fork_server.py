@@ -3,6 +3,7 @@
 Run as a module with the path of a socket. The programs that ``write_programs`` writes send it their
 arguments, directory, environment and standard streams, and end with the exit code that it answers.
 This saves importing the package for each command. Decoders that are servers run as themselves.
+The process ends at the end of its standard input, so that it does not outlive the tests.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import gc
 import importlib
 import json
 import os
+import select
 import shlex
 import signal
 import socket
@@ -57,7 +59,11 @@ def serve_programs(directory: Path) -> Iterator[None]:
         path = Path(short, "socket")
         command = [sys.executable, "-m", "tests.docs.fork_server", str(path)]
         with subprocess.Popen(
-            command, cwd=ROOT, start_new_session=True, stdout=subprocess.PIPE
+            command,
+            cwd=ROOT,
+            start_new_session=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         ) as server:
             try:
                 assert server.stdout is not None
@@ -79,7 +85,7 @@ def write_programs(directory: Path, path: Path) -> None:
 
 
 def serve(path: str) -> None:
-    """Run each request in a fork."""
+    """Run each request in a fork until the tests end; then end the forks, too."""
     for _, module in PROGRAMS.values():
         importlib.import_module(module)
     importlib.import_module("mosesplug.kernels").load_compiler()
@@ -88,7 +94,7 @@ def serve(path: str) -> None:
         listener.bind(path)
         listener.listen()
         print("ready", flush=True)
-        while True:
+        while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
             connection, _ = listener.accept()
             with contextlib.suppress(ChildProcessError):  # raised if no child is left
                 while os.waitpid(-1, os.WNOHANG)[0]:
@@ -97,6 +103,7 @@ def serve(path: str) -> None:
                 if not os.fork():
                     listener.close()
                     _answer(connection)
+    os.killpg(0, signal.SIGKILL)
 
 
 def _answer(connection: socket.socket) -> None:
