@@ -16,7 +16,7 @@ from formats.moses.ini import (
     with_absolute_paths,
 )
 from formats.text import open_text, read_lines, write_atomic
-from mosesplug.decoders.servers.folding import read_entry_points
+from mosesplug.decoders.servers.folded_entries import read_entry_points
 from mosesplug.errors import DataError, UsageError
 from mosesplug.settings.configuration import Configuration
 from mosesplug.templates.declaration import Templates, read_templates

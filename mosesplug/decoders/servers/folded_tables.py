@@ -16,15 +16,17 @@ from formats.text import write_atomic
 from formats.weights.encoding import decode
 from formats.weights.files import WeightGroup
 from mosesplug.decoders.batch import ModelWeights
-from mosesplug.decoders.servers.folding import (
+from mosesplug.decoders.servers.folded_entries import (
     FoldableEntryCheck,
+    format_digit_weights,
+    format_digits,
+)
+from mosesplug.decoders.servers.folding import (
     FoldedPhrase,
     FoldedPlace,
     Folding,
     PhraseFolder,
     UnknownWords,
-    format_digit_weights,
-    format_digits,
 )
 from mosesplug.decoders.servers.sentence_tables import (
     FACTOR_DELIMITER,

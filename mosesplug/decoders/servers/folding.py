@@ -32,40 +32,19 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from formats.errors import FormatError, quote
 from formats.moses.ini import FeatureLine
-from formats.weights.encoding import decode, encode
-from mosesplug.decoders.servers.sentence_tables import split_words
-from mosesplug.errors import DecoderError
+from formats.weights.encoding import encode
+from mosesplug.arrays import Floats, Ints
+from mosesplug.decoders.servers.folded_entries import TableEntry, format_entries, parse_entry
 from mosesplug.templates.derivation import Phrase, PhrasePair, Words
 from mosesplug.templates.functions import WordTranslationFeature
 from mosesplug.templates.template import Counts, PhraseTemplate
 
-BASE = 4096
-"""Values of a digit."""
-
-_STEP = 2.0**-24
-_LARGEST = BASE**3 // 2 - 1
-_ZERO = BASE // 2
-"""The digit that is worth 0; smaller ones are negative."""
-
-_NO_DIGITS = b"|-|-|-"
-_TOKENS = tuple(b"%d" % digit for digit in range(BASE))
-_UNITS = (_STEP * BASE * BASE, _STEP * BASE, _STEP)
-
-_LARGEST_LOG = 80.0
-"""``exp`` of more, or of less, is not a normal number of single precision."""
-
 _UNKNOWN = -100.0
 """Value of UnknownWordPenalty: Moses' logarithm of 0."""
 
-_POINT = re.compile(rb"([0-9]+)-([0-9]+)")
 _DIGIT = re.compile(rb"[0-9]")
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -121,25 +100,6 @@ class Folding:
         return bool(underscore) and name in self.names
 
 
-def format_digit_weights(names: Sequence[str]) -> bytes:
-    """Return the lines of ``-weight-file`` for the functions that add up digits.
-
-    Args:
-        names: the names of the three functions, most significant digit first.
-    """
-    return b"".join(
-        b"%b_OTHER~%d %b\n" % (name.encode(), digit, repr((digit - _ZERO) * unit).encode())
-        for name, unit in zip(names, _UNITS, strict=True)
-        for digit in range(BASE)
-        if digit != _ZERO
-    )
-
-
-def format_digits() -> bytes:
-    """Return the target words of these functions, one a line."""
-    return b"".join(token + b"\n" for token in _TOKENS)
-
-
 @dataclass(frozen=True)
 class _Features:
     """Sparse features of entries; entry i has ``[bounds[i]:bounds[i + 1]]``."""
@@ -160,21 +120,6 @@ class _Features:
         return zip(self.ids[part].tolist(), self.values[part].tolist(), strict=True)
 
 
-@dataclass(frozen=True)
-class _Entry:
-    """An entry of a phrase table, in three pieces, between which sums are inserted.
-
-    Attributes:
-        pieces: behind the source up to the digits, up to the additional score, the remainder.
-        points: alignment points of the word that carries the digits, 0 for no word.
-        pair: source, target and alignment.
-    """
-
-    pieces: tuple[bytes, bytes, bytes]
-    points: int
-    pair: PhrasePair
-
-
 @dataclass(frozen=True, eq=False)
 class FoldedPhrase:
     """The entries of a source phrase and their features, except for contexts.
@@ -187,7 +132,7 @@ class FoldedPhrase:
         rows: entries by target phrase.
     """
 
-    entries: tuple[_Entry, ...]
+    entries: tuple[TableEntry, ...]
     late: _Features
     early: _Features
     penalty: float = 0.0
@@ -224,9 +169,9 @@ class PhraseFolder:
         """Parse the entries of a source phrase.
 
         Args:
-            lines: whole lines of the phrase table, as ``check_entry`` admits them.
+            lines: whole lines of the phrase table, as ``FoldableEntryCheck`` admits them.
         """
-        entries = tuple(_cut_entry(line) for line in lines.split(b"\n") if line)
+        entries = tuple(parse_entry(line) for line in lines.split(b"\n") if line)
         late = [self._count(entry.pair, self._folding.local) for entry in entries]
         return self._collect(entries, late, [{} for _ in entries])
 
@@ -243,7 +188,7 @@ class PhraseFolder:
         scores = b" ".join([b"1"] * n_scores)
         alignment = b"" if is_dropped else b"0-0"
         line = b" ||| ".join((word, target, scores, alignment))
-        entry = _cut_entry(line)
+        entry = parse_entry(line)
         late = [t for t in functions if isinstance(t, WordTranslationFeature)]
         early = [t for t in functions if t not in late]
         return self._collect(
@@ -271,33 +216,8 @@ class PhraseFolder:
         late += self._sum_contexts(places, source, weights)
         early = self._sum([phrase.early for phrase in phrases], weights)
         early += np.repeat([p.penalty for p in phrases], [len(p.entries) for p in phrases])
-        points = np.array([max(1, entry.points) for entry in entries], dtype=np.float64)
-        steps = np.rint(late / points / _STEP)
-        logs = early / self._folding.scale
-        if len(entries) and not (
-            np.abs(steps).max() <= _LARGEST and np.abs(logs).max() <= _LARGEST_LOG
-        ):
-            raise DecoderError(
-                "the sparse weights of a phrase pair add up to more than its entry in a phrase"
-                " table can hold: use smaller steps or a regularizer, or decode by a process for"
-                " each batch ({--online-decoder process})"
-            )
-        digits = [column.tolist() for column in _split_digits(steps.astype(np.int64))]
-        scores = [b"1" if log == 0.0 else b"%.9g" % math.exp(log) for log in logs.tolist()]
         sources = [place.source for place in places for _ in place.phrase.entries]
-        lines = [
-            b"%b ||| %b|%b|%b|%b%b %b%b\n"
-            % (
-                *(source_phrase, entry.pieces[0], _TOKENS[high], _TOKENS[middle], _TOKENS[low]),
-                *(entry.pieces[1], score, entry.pieces[2]),
-            )
-            if entry.points
-            else b"%b ||| %b %b%b\n" % (source_phrase, entry.pieces[1], score, entry.pieces[2])
-            for source_phrase, entry, high, middle, low, score in zip(
-                sources, entries, *digits, scores, strict=True
-            )
-        ]
-        return b"".join(lines)
+        return format_entries(sources, entries, late, early / self._folding.scale)
 
     def count(
         self, start: int, phrase: FoldedPhrase, row: int, source: Words
@@ -360,7 +280,7 @@ class PhraseFolder:
 
     def _collect(
         self,
-        entries: tuple[_Entry, ...],
+        entries: tuple[TableEntry, ...],
         late: Sequence[Mapping[int, float]],
         early: Sequence[Mapping[int, float]],
         penalty: float = 0.0,
@@ -398,106 +318,3 @@ class PhraseFolder:
             add_up = cache(partial(template.sum_weights, source=source, weights=weights))
             sums += [sum(map(add_up, template.split_phrase(phrase))) for phrase in entries]
         return sums
-
-
-class FoldableEntryCheck:
-    """Check entries of a phrase table, one by one, before they are folded."""
-
-    def __init__(self) -> None:
-        """Begin with no entries."""
-        self._alignments: dict[tuple[bytes, ...], set[tuple[int, int]]] = {}
-
-    def __call__(self, line: bytes, path: str, number: int) -> None:
-        """Check an entry.
-
-        Raises:
-            FormatError: it has no translation, an alignment point outside the phrase, or another
-                alignment than an earlier entry of the same phrase pair.
-        """
-        fields = line.split(b"|||")
-        if len(fields) < 3:
-            raise FormatError(
-                "not an entry of a phrase table",
-                path=path,
-                line=number,
-                remedy="An entry has the form: source ||| target ||| scores ||| alignment",
-            )
-        pair = tuple(b" ".join(split_words(text)) for text in fields[:2])
-        if not pair[1]:
-            raise FormatError(
-                "the entry has no translation, which could carry a sum",
-                path=path,
-                line=number,
-                remedy="Remove it",
-            )
-        points = read_entry_points(fields, path, number)
-        if self._alignments.setdefault(pair, points) != points:
-            raise FormatError(
-                f"a second entry for {quote(b' ||| '.join(pair))} has another alignment: a server"
-                " does not tell which one it used",
-                path=path,
-                line=number,
-                remedy="Keep one of them",
-            )
-
-
-def read_entry_points(fields: Sequence[bytes], path: str, number: int) -> set[tuple[int, int]]:
-    """Return the alignment points of an entry of a phrase table.
-
-    Args:
-        fields: its fields: source, target, scores, and maybe the alignment.
-
-    Raises:
-        FormatError: one is outside the phrase pair.
-    """
-    points = _read_points(fields[3] if len(fields) > 3 else b"")
-    if points:
-        n_source, n_target = (len(split_words(text)) for text in fields[:2])
-        for i, j in sorted(points):
-            if i >= n_source or j >= n_target:
-                raise FormatError(
-                    f"the alignment point {i}-{j} is outside the phrase pair of {n_source} and"
-                    f" {n_target} words",
-                    path=path,
-                    line=number,
-                    remedy="Positions are counted from 0",
-                )
-    return points
-
-
-def _cut_entry(line: bytes) -> _Entry:
-    source, target, scores, *others = line.split(b"|||")
-    words = split_words(target)
-    points = tuple(sorted(_read_points(others[0] if others else b"")))
-    pair = PhrasePair(tuple(map(decode, split_words(source))), tuple(map(decode, words)), points)
-    counts = [0] * len(words)
-    for _, j in points:
-        counts[j] += 1
-    alignment = others[0] if points else b" 0-0 " if words else b" "
-    remainder = b" |||".join([b"", alignment, *others[1:]])
-    if not words:
-        head = b"||| %b" % scores.strip(b" \t")
-        return _Entry((b"", head, remainder), 0, pair)
-    carrier = min((count, j) for j, count in enumerate(counts) if count)[1] if points else 0
-    before = b"".join(word + _NO_DIGITS + b" " for word in words[:carrier])
-    after = b"".join(b" " + word + _NO_DIGITS for word in words[carrier + 1 :])
-    pieces = (
-        before + words[carrier],
-        b"%b ||| %b" % (after, scores.strip(b" \t")),
-        remainder,
-    )
-    return _Entry(pieces, max(1, counts[carrier]), pair)
-
-
-def _read_points(text: bytes) -> set[tuple[int, int]]:
-    return {(int(i), int(j)) for i, j in _POINT.findall(text)}
-
-
-def _split_digits(steps: Ints) -> list[Ints]:
-    """Return the digits of numbers, most significant first."""
-    digits = []
-    for _ in _UNITS:
-        digit = (steps + _ZERO) % BASE
-        digits.append(digit)
-        steps = (steps - (digit - _ZERO)) // BASE
-    return digits[::-1]

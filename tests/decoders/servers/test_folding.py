@@ -11,13 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from formats.errors import FormatError
 from formats.weights.files import WeightGroup
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.description import MosesDecoder
 from mosesplug.decoders.servers.exactness import _fold as fold_sums
 from mosesplug.decoders.servers.folded_tables import CannotFoldError, FoldedTables
-from mosesplug.decoders.servers.folding import FoldableEntryCheck
 from mosesplug.decoders.servers.sentence_tables import SentenceTables, remove_tables
 from mosesplug.errors import DecoderError
 from tests.decoders.batches import make_process, make_server
@@ -257,21 +255,3 @@ def test_weights_that_cannot_be_folded(
         assert fold_sums(server, fresh, tables, [(0, SENTENCE)], weights, (), ()) is None
         assert server.no_folding is not None
         assert server.no_folding.startswith("TB_ein:mann belongs to no function that depends on")
-
-
-@pytest.mark.parametrize(
-    ("entry", "problem"),
-    [
-        (b"das ||| the ||| 0.1 ||| 0-1", "point 0-1 is outside the phrase pair of 1 and 1 words"),
-        (b"das ||| ||| 0.1", "the entry has no translation"),
-        (b"das ||| the", "not an entry"),
-        (b"das haus ||| the house ||| 0.1 ||| 0-1 1-0", "a second entry for 'das haus .* another"),
-    ],
-)
-def test_entries_that_cannot_be_folded(entry: bytes, problem: str) -> None:
-    check = FoldableEntryCheck()
-    for line in TABLE.encode().splitlines():
-        check(line, "table", 1)
-    check(b"das haus ||| the house ||| 0.9 0.9 ||| 1-1 0-0", "table", 5)
-    with pytest.raises(FormatError, match=f"^table:6: .*{problem}"):
-        check(entry, "table", 6)
