@@ -233,14 +233,14 @@ class LearningSettings:
     monitor_nbest: Annotated[
         tuple[Monitor, ...],
         Opt(
-            "n-best lists that are scored and select nothing; repeatable",
+            "Score n-best lists of another text, without selecting by them; repeatable",
             "Held-out",
-            parse=parse_monitors,
-            metavar="NAME=LISTS,REFS",
+            parse=partial(parse_monitors, option="monitor-nbest"),
+            metavar="NAME=LIST,REFS",
             exists="monitor",
             excludes=("graphs", "domains", "scores", "add-feature", "templates", "score-command"),
-            details="Their scores with the starting weights and with the result are reported after"
-            " those of held-out sentences. They have the features of the lists.",
+            details="Reports the scores of LIST with the starting weights and with the result. It "
+            "must have the features of the lists that weights are learned from.",
         ),
     ] = ()
     heldout_refs: Annotated[

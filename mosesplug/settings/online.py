@@ -192,18 +192,23 @@ _MONITOR_NAME = re.compile(r"[\w.+-]+")
 
 
 def parse_monitors(
-    monitors: Mapping[str, Any] | Iterable[str | Monitor],
+    monitors: Mapping[str, Any] | Iterable[str | Monitor], option: str = "monitor"
 ) -> tuple[Monitor, ...]:
-    """Return monitors of texts ``NAME=INPUT,REFS``, or of pairs of files by name.
+    """Return monitors of texts ``NAME=FILE,REFS``, or of pairs of files by name.
+
+    Args:
+        option: the name of the option, for messages.
 
     Raises:
         ValueError: a text or a pair has another form, or a name occurs twice.
         UsageError: a file is missing.
     """
     if isinstance(monitors, Mapping):
-        parsed = [_make_monitor(name, files) for name, files in monitors.items()]
+        parsed = [_make_monitor(name, files, option) for name, files in monitors.items()]
     else:
-        parsed = [one if isinstance(one, Monitor) else _parse_monitor(one) for one in monitors]
+        parsed = [
+            one if isinstance(one, Monitor) else _parse_monitor(one, option) for one in monitors
+        ]
     names = [monitor.name for monitor in parsed]
     for name in names:
         if names.count(name) > 1:
@@ -211,15 +216,15 @@ def parse_monitors(
     return tuple(parsed)
 
 
-def _parse_monitor(text: str) -> Monitor:
+def _parse_monitor(text: str, option: str) -> Monitor:
     name, equals, files = text.partition("=")
     paths = files.split(",")
     if not equals or len(paths) != 2 or not all(paths):
-        raise ValueError(f"{text}: not of the form NAME=INPUT,REFS, with paths without commas")
-    return _make_monitor(name, paths)
+        raise ValueError(f"{text}: not of the form NAME=FILE,REFS, with paths without commas")
+    return _make_monitor(name, paths, option)
 
 
-def _make_monitor(name: object, files: Any) -> Monitor:
+def _make_monitor(name: object, files: Any, option: str) -> Monitor:
     if not _MONITOR_NAME.fullmatch(str(name)):
         raise ValueError(
             f"{name}: the name of a monitor has letters, digits, and any of _ . + - only"
@@ -228,5 +233,5 @@ def _make_monitor(name: object, files: Any) -> Monitor:
         source, references = (Path(file) for file in files)
     except (TypeError, ValueError):
         raise ValueError(f"{name}: expected (input, references), not {files!r}") from None
-    what = f"{{--monitor {name}}}"
+    what = f"{{--{option} {name}}}"
     return Monitor(str(name), require_file(source, what), require_references(references, what))

@@ -157,7 +157,7 @@ def test_monitors_that_cannot_be_used(toy: Toy) -> None:
     assert parse_monitors([str(one)]) == parse_monitors([one]) == (one,)
     assert parse_monitors({"one": (one.input, one.references)}) == (one,)
     for texts, why in (
-        (["one"], "not of the form NAME=INPUT,REFS"),
+        (["one"], "not of the form NAME=FILE,REFS"),
         ([f"a b={one.input},{one.references}"], "letters, digits"),
         ([str(one), str(one)], "two monitors"),
     ):

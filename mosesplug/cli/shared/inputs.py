@@ -93,7 +93,7 @@ def _check_monitor(value: str, what: str) -> None:
     from mosesplug.settings.online import parse_monitors
 
     try:
-        parse_monitors([value])
+        parse_monitors([value], what.removeprefix("--"))
     except ValueError as error:
         raise UsageError(f"{what} {error}") from error
 

@@ -191,13 +191,14 @@ def _folds(validation: CrossValidation, result: LearningResult, signature: str) 
 
 def _runs(result: LearningResult, settings: LearningSettings, signature: str) -> list[Block]:
     """Return the scores of each run, how they vary, and which weights were taken."""
-    rows = [("run", "seed", "score", "held out")]
+    has_held_out = any(run.held_out is not None for run in result.runs)
+    rows = [("run", "seed", "score", *(["held out"] if has_held_out else []))]
     rows += [
         (
             str(number),
             str(run.seed),
             _format(signature, run.solution.score),
-            _format(signature, run.held_out),
+            *([_format(signature, run.held_out)] if has_held_out else []),
         )
         for number, run in enumerate(result.runs, start=1)
     ]
