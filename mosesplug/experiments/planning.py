@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -326,6 +327,14 @@ def _fill_command(
 def _check_shared_directories(experiment: Experiment, runs: Sequence[PlannedRun]) -> None:
     """Check that each command writes into the directory of its run."""
     for run in runs:
+        for word, following in pairwise((*run.command, "")):
+            option, equals, value = word.partition("=")
+            value = value if equals else following
+            if option == "--working-dir" and str(run.work) not in value:
+                raise experiment.error(
+                    f"[systems.{run.row.system}] command",
+                    f"all runs would write into {value}: give --working-dir {{directory}}",
+                )
         if run.command and not any(str(run.work) in word for word in run.command):
             raise experiment.error(
                 f"[systems.{run.row.system}] command",

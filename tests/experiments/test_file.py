@@ -128,6 +128,10 @@ BAD = {
         add("command = 'sh tune.sh {seed}'\n"),
         r"\[systems.kbmira\] command: all runs would write into one directory: pass the directory",
     ),
+    "fixed working directory": (
+        add("command = 'tune.sh {seed} --log {directory}/log --working-dir=work'\n"),
+        r"\[systems.kbmira\] command: all runs would write into work: give --working-dir \{dir",
+    ),
     "seeds that are one": (
         add("command = 'sh tune.sh {directory}'\n"),
         r"command: seeds 1 and 2 would be the same run: pass \{seed\} to the program, or give",
