@@ -215,7 +215,7 @@ _PATIENCE = 60.0
 """Seconds after which a process compiles what another one has not finished."""
 
 _waits = True
-"""Whether this process still waits for others. It gives up once one has compiled for too long."""
+"""Whether to wait for other processes' kernels; False once a wait was too long."""
 
 
 def _take_turns(dispatcher: Any) -> None:

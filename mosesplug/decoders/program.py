@@ -75,7 +75,7 @@ class ProgramDecoder(Decoder):
 
     @property
     def is_program(self) -> bool:
-        """It is."""
+        """True: another program decodes."""
         return True
 
     def with_task(self, task: DecodingTask) -> ProgramDecoder:
@@ -175,7 +175,7 @@ class ProgramDecoder(Decoder):
         except UsageError as error:
             if settings.decoder == "server" or settings.network == "own":
                 raise
-            task.watch(Note(f"{error}; one is started for each batch"))
+            task.watch(Note(f"{error}; the decoder is started for each batch"))
             yield self._process("batch")
             return
         with server:
@@ -260,7 +260,7 @@ class ProgramDecoder(Decoder):
             self._process(_COMPARING).decode(compared, weights)
             task.watch(
                 Note(
-                    f"this decoder does not run as a server ({reason}); one is started for each"
+                    f"this decoder does not run as a server ({reason}); it is started for each"
                     f" batch, which takes {clock.seconds():.1f} s for {len(compared)} sentences"
                 )
             )
@@ -290,7 +290,7 @@ class CommandDecoder(Decoder):
 
     @property
     def is_program(self) -> bool:
-        """It is."""
+        """True: another program decodes."""
         return True
 
     def nbest_lists(self, iteration: int, weights: ModelWeights) -> DecodedInput:

@@ -328,7 +328,7 @@ class Description:
         return None
 
     def translate(self, config: Path, input_file: Path) -> tuple[str, ...] | None:
-        """Return the command that prints 1-best translations; None: it cannot."""
+        """Return the command that prints 1-best translations; None if it cannot translate."""
         del config, input_file
         return None
 

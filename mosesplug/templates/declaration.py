@@ -80,7 +80,7 @@ class Templates:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """What lists must carry, beside the texts."""
+        """What n-best lists must contain besides texts."""
         return frozenset().union(*(template.needs for template in self.templates))
 
     @property

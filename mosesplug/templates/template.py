@@ -23,25 +23,29 @@ __all__ = [
 ]
 
 Scope = Literal["phrase", "source", "target"]
-"""What a template sees: one phrase pair, also the source sentence, or also other target words."""
+"""What features depend on.
+
+``phrase``: one phrase pair; ``source``: also the source sentence; ``target``: also target words
+outside the phrase.
+"""
 
 Need = Literal["segmentation", "alignment"]
-"""What lists must carry."""
+"""What n-best lists must contain besides texts."""
 
 Counts = dict[str, float]
 """Values of features by name; those that are not 0."""
 
 Vocabulary = frozenset[str] | None
-"""The words that a template tells apart; None for all words."""
+"""The words that have features of their own; None for all words."""
 
 BOS, EOS = "<s>", "</s>"
 
 
 class PhraseContext(NamedTuple):
-    """What surrounds a phrase.
+    """The sentences that a phrase is part of, and its position.
 
     Attributes:
-        source, target: the sentences.
+        source, target: the words of the source sentence and of the hypothesis.
         begin: position of the first target word of the phrase.
     """
 
@@ -62,17 +66,17 @@ class Template:
 
     @property
     def scope(self) -> Scope:
-        """What it sees; scopes other than ``target`` can be folded into phrase tables."""
+        """What its features depend on; tables can hold sums of all but ``target``."""
         return "target"
 
     @property
     def needs(self) -> frozenset[Need]:
-        """What lists must carry, beside the texts."""
+        """What n-best lists must contain besides texts."""
         return frozenset()
 
     @property
     def source_vocabulary(self) -> Vocabulary:
-        """The source words that it tells apart."""
+        """The source words that have features of their own."""
         return None
 
     def count(self, derivation: AlignedDerivation) -> Counts:

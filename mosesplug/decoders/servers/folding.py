@@ -81,12 +81,12 @@ class Folding:
 
     @property
     def local(self) -> tuple[PhraseTemplate, ...]:
-        """The functions that see one phrase pair."""
+        """The functions of scope ``phrase``."""
         return tuple(template for template in self.functions if template.scope == "phrase")
 
     @property
     def contextual(self) -> tuple[PhraseTemplate, ...]:
-        """The functions that also see the source sentence."""
+        """The functions of scope ``source``."""
         return tuple(template for template in self.functions if template.scope == "source")
 
     @property
@@ -129,7 +129,7 @@ class FoldedPhrase:
         late: features whose weights act on the score of a hypothesis only.
         early: features whose weights also act on estimates.
         penalty: added to the early sum of each entry.
-        rows: entries by target phrase.
+        rows: numbers of the entries by target phrase.
     """
 
     entries: tuple[TableEntry, ...]

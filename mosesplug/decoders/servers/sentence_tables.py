@@ -28,7 +28,7 @@ from formats.text import open_text, write_atomic
 from mosesplug.decoders.batch import ModelWeights
 
 VOCABULARY = "words"
-"""File of the words that a function of the server tells apart."""
+"""File name of the vocabulary of a feature function."""
 
 _TEXT_TABLE = "PhraseDictionaryMemory"
 SENTENCE_TABLE = "PhraseDictionaryALSuffixArray"
@@ -82,7 +82,7 @@ class SentenceTables:
 
     @property
     def with_segmentation(self) -> bool:
-        """Whether the server must mark the phrases of the hypotheses for ``complete``."""
+        """Whether requests must ask for hypotheses with marked phrases."""
         return False
 
     @classmethod

@@ -142,7 +142,7 @@ class XbleuMertOptions:
 
 @dataclass(frozen=True)
 class _Task:
-    """What all climbs share.
+    """The objective and settings of all climbs.
 
     Attributes:
         lines: exact line search.
