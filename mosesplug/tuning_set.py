@@ -23,9 +23,8 @@ _CHUNK = 16384
 """Hypotheses whose features are converted to float64 at a time; a full float64 copy would be the
 largest array of a tuning run."""
 
-
 _COMPILED = 1 << 16
-"""Sparse values that are multiplied by a kernel; fewer do not repay its import."""
+"""Number of sparse values from which a kernel is used: fewer do not repay the import of Numba."""
 
 
 @dataclass(frozen=True)

@@ -200,7 +200,7 @@ def _add_domains(data: LearningData, settings: LearningSettings, given: GivenDat
 def _note_unused(
     option: str, noun: str, n_values: int, sentence_ids: NDArray[np.int64]
 ) -> tuple[Message, ...]:
-    """Return a note if the last values belong to no sentence: perhaps none fits."""
+    """Return a note if there are values of sentences after the last of the lists."""
     if (unused := n_values - int(sentence_ids.max(initial=-1)) - 1) <= 0:
         return ()
     return (

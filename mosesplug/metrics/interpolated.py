@@ -182,7 +182,7 @@ class InterpolatedMetric:
 
     @property
     def needs_references(self) -> bool:
-        """Whether any of the metrics needs references."""
+        """Whether at least one of the metrics needs references."""
         return any(needs_references(metric) for metric in self.metrics)
 
     @property
@@ -192,7 +192,7 @@ class InterpolatedMetric:
 
     @property
     def has_doubles(self) -> bool:
-        """Whether the statistics are float64, because those of one metric are."""
+        """Whether statistics are float64: those of at least one metric are."""
         return any(has_doubles(metric) for metric in self.metrics)
 
     @property

@@ -136,10 +136,10 @@ class NBestStore(StoreReader):
         )
 
     def keep_sentence_weights(self, weights: NDArray[np.float64]) -> None:
-        """Store the weight of each sentence, before the first list.
+        """Store the weight of each sentence. This comes before the first list.
 
-        All lists that are read have them, and scores of first hypotheses count them. Other versions
-        of the software read the store without them.
+        Lists that are read from the store have these weights, and stored scores of the 1-best are
+        weighted by them. Earlier versions of the software read the store as if it had none.
 
         Args:
             weights: float64 ``[n_sentences]``.

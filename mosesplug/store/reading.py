@@ -78,7 +78,7 @@ class StoreReader:
 
     @property
     def sentence_weights(self) -> NDArray[np.float64] | None:
-        """The weights that all lists have, float64 ``[n_sentences]``; None: 1 each."""
+        """The weight of each sentence, float64 ``[n_sentences]``; None: 1 each."""
         return self._load().sentence_weights
 
     @property

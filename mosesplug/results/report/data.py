@@ -268,7 +268,7 @@ class ReportData:
         worst, best: sentences with the lowest and highest sentence scores of the 1-best.
         lattice: None if no search graph is stored.
         watched_scores: metrics that the run did not optimize.
-        where_lists_are: if the store has none, in words.
+        where_lists_are: location of the lists if the store has none, as part of a message.
     """
 
     store: str

@@ -80,7 +80,7 @@ class StoredRun:
 
     @property
     def where_lists_are(self) -> str:
-        """Where the lists are that this store does not have, in words."""
+        """Location of the lists if this store has none, as part of a message."""
         if keeps_lists(self.records[-1]):
             return "in the stores of its shards"
         return "not kept ({--no-keep-lists})"

@@ -15,11 +15,11 @@ def check_sentence_ids(
 
     Args:
         option: the name of the option that gives the values.
-        noun: a value.
+        noun: what messages call a value, such as ``weight``.
         n_values: number of values, those of the sentences 0 to ``n_values - 1``.
 
     Raises:
-        DataError: a sentence has none.
+        DataError: a sentence has no value.
     """
     if (last := int(sentence_ids.max(initial=-1))) >= n_values:
         raise DataError(

@@ -74,7 +74,7 @@ def describe_weights(weights: NDArray[np.float64]) -> str:
 
 
 def read_sentence_weights(path: Path | SentenceWeights) -> SentenceWeights:
-    """Read a file with a number on each line; weights that are known stay.
+    """Read a file with a number on each line; return weights as they are.
 
     Raises:
         FormatError: a line is no number from 0 to ``LARGEST``, or all numbers are 0.
@@ -103,7 +103,7 @@ def read_sentence_weights(path: Path | SentenceWeights) -> SentenceWeights:
 def parse_sentence_weights(
     value: str | PathLike[str] | SentenceWeights | Iterable[object],
 ) -> Path | SentenceWeights:
-    """Return a file that is named, or the weights of a sequence.
+    """Return the path of a file, or the weights of a sequence.
 
     Raises:
         UsageError: see ``make_sentence_weights``.

@@ -263,7 +263,7 @@ _OPTION = re.compile(r"(\w+=.*?)(?:, (?=\w+=)|\)$)")
 def list_changes(earlier: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     """Return the settings that differ, each with both values.
 
-    Of the same algorithm, only the options that differ.
+    Of an algorithm with other options, these options alone are listed.
     """
     changes = []
     for name, value in now.items():

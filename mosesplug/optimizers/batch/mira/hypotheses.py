@@ -165,7 +165,7 @@ class GraphHypotheses:
                 chosen = self.search.model_best(sentence, state.weights)
             difference = subtract_features(pair.hope, pair.fear, self.n_dense)
             margin = np.float32(pair.hope_gain - pair.fear_gain)
-            # As for lists: as many steps as the sentence has weight.
+            # As for lists, the weight of the sentence multiplies the largest step.
             count = np.float32(1.0 if counts is None else counts[sentence])
             own = settings._replace(step_cap=count * settings.step_cap)
             losses[visit] = update_weights(own, state, *difference, margin)

@@ -29,7 +29,7 @@ from mosesplug.results.views.texts import ParallelText
 from mosesplug.tuning_set import TuningSet
 
 _SAMPLES, _SEED = 1000, 1
-"""Of the bootstrap for gains."""
+"""Number of bootstrap samples, and seed, of the confidence intervals of gains."""
 
 
 @dataclass(frozen=True)
