@@ -19,6 +19,7 @@ ERRORS = {
 DOCUMENTED = sorted(set(mosesplug.__all__) - ERRORS - {"__version__"})
 
 
+@pytest.mark.usefixtures("figures_without_svg")
 @pytest.mark.parametrize("name", DOCUMENTED)
 def test_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_example_files(tmp_path)

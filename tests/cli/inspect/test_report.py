@@ -19,6 +19,7 @@ def run(*words: object) -> int:
     return int(end.value.code or 0)
 
 
+@pytest.mark.usefixtures("figures_without_svg")
 def test_page_and_picture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -164,6 +164,7 @@ def test_sentences(tmp_path: Path) -> None:
     assert worst.source == source[worst.number].decode("utf-8", "replace")
 
 
+@pytest.mark.usefixtures("figures_without_svg")
 def test_metrics_that_were_not_optimized(tmp_path: Path) -> None:
     """Each is the score of the first hypotheses of the lists, as text."""
     text = ParallelText(references=[REFERENCE])

@@ -157,6 +157,7 @@ def read_terms(page: str, kind: str) -> list[dict[str, str]]:
     return [dict(re.findall("<dt>(.*?)</dt><dd>(.*?)</dd>", each)) for each in lists]
 
 
+@pytest.mark.usefixtures("figures_without_svg")
 def test_head_says_how_the_run_went(data: ReportData) -> None:
     outcome = OutcomeFacts("kbmira", "no weight changed", "the last ones", ("<short> lists",))
     text = render_page(replace(data, outcome=outcome), "x")
@@ -185,6 +186,7 @@ def test_columns_are_explained(page: str, heading: str) -> None:
     assert [head for head in heads if head not in explained] in ([], ["feature"])
 
 
+@pytest.mark.usefixtures("figures_without_svg")
 def test_error_rates_are_shown_as_rates(data: ReportData) -> None:
     text = render_page(replace(data, metric="WER", signature="WER|nrefs:1|version:x"), "x")
     row = re.findall("<td class=n>(.*?)</td>", text)
