@@ -85,11 +85,14 @@ class CompactRows:
         return clear_canceled(*_combine(self.rows, coefficients, len(self.columns)))
 
     def count_sentences(self, chosen: NDArray[np.bool_], offsets: Offsets) -> ColumnValues:
-        """Count the sentences that have each column in a chosen row.
+        """Count the sentences that have each sparse feature in a chosen row.
 
         Args:
             chosen: bool ``[n_rows]``.
             offsets: the rows of each sentence.
+
+        Returns:
+            float64 ``[n_columns]``; 0 for dense features, which all rows have.
         """
         return _count_sentences(self.rows, chosen, offsets, len(self.columns))
 
@@ -242,15 +245,11 @@ def _count_sentences(
     features: FeatureRows, chosen: NDArray[np.bool_], offsets: NDArray[np.int64], n_columns: int
 ) -> NDArray[np.float64]:
     """Count sentences by column; a column of several rows of a sentence counts once."""
-    dense, indptr, indices, _data = features
+    _dense, indptr, indices, _data = features
     counts, last = np.zeros(n_columns), np.full(n_columns, -1, dtype=np.int64)
     for sentence in range(len(offsets) - 1):
         for row in range(offsets[sentence], offsets[sentence + 1]):
             if chosen[row]:
-                for column in range(dense.shape[1]):
-                    if last[column] != sentence:
-                        counts[column] += 1.0
-                        last[column] = sentence
                 for entry in range(indptr[row], indptr[row + 1]):
                     column = indices[entry]
                     if last[column] != sentence:

@@ -172,7 +172,6 @@ def loss_gradient(
             # AdaGrad would turn a rounding error into a full step.
             gradient = rows.combine_exactly(derivatives / divisor)
         if memory:
-            # What is remembered is chosen among all hypotheses, not only those of the loss.
             rows_kept = costs.choose(batch, scores, gains)
             memory = costs.update_memory(batch, memory, rows_kept, sizes)
         counts = rows.count_sentences(objective.rows, batch.offsets)
