@@ -80,6 +80,7 @@ def tune_postcards(working_directory: Path, options: Sequence[str]) -> None:
         output.write_bytes(translate(POSTCARDS, directory / "moses.ini"))
         systems.append(f"{name}={output}")
     run("compare", [*systems, "--refs", POSTCARDS / "test.english", "--metric", "BLEU"])
+    print("The postcards were made unlike the training text: on other text, the gain differs.")
 
 
 def main() -> None:

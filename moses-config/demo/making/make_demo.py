@@ -74,21 +74,28 @@ def other_words(rng: random.Random, english: Sequence[str]) -> tuple[str, ...]:
     return tuple(words)
 
 
-def write_system(
-    target: Path, sets: Mapping[str, Sequence[Sentence]], corpus: Sequence[Sentence]
+def write_tables(
+    target: Path, corpus: Sequence[Sentence], sentences: Iterable[Sequence[str]]
 ) -> None:
-    """Write the Tarvian texts, and tables of a training corpus that hold what they need."""
-    target.mkdir(exist_ok=True)
+    """Write the entries of a training corpus' tables that Tarvian sentences need."""
     wanted = {
-        " ".join(sentence.tarvian[i:j])
-        for sentences in sets.values()
-        for sentence in sentences
-        for i in range(len(sentence.tarvian))
+        " ".join(words[i:j])
+        for words in sentences
+        for i in range(len(words))
         for j in range(i + 1, i + LONGEST_PHRASE + 1)
     }
     table, reordering = phrase_tables(corpus, wanted)
     write(target / "phrase-table.gz", table)
     write(target / "reordering-table.gz", reordering)
+
+
+def write_system(
+    target: Path, sets: Mapping[str, Sequence[Sentence]], corpus: Sequence[Sentence]
+) -> None:
+    """Write the Tarvian texts, and tables of a training corpus that hold what they need."""
+    target.mkdir(exist_ok=True)
+    texts = [sentence.tarvian for sentences in sets.values() for sentence in sentences]
+    write_tables(target, corpus, texts)
     for name, sentences in sets.items():
         write(target / f"{name}.tarvian", lines(sentence.tarvian for sentence in sentences))
 

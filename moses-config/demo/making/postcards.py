@@ -1,8 +1,9 @@
 """Postcards: text of another kind than the training text.
 
-They are short. They tell of rides, benches and cards, seldom of drives, banks and letters, and
-their writers say "large", where the training text says "big" as often. So Tarvian words that stand
-for several English ones mean something else than in most of the training text.
+Some Tarvian words have several English translations, all common in the training text. In postcards,
+"bench" is far more frequent than "bank", "card" than "letter", "ride" than "drive", and "large"
+than "big". Postcards are also short. How far they differ was chosen freely: what sparse features
+gain on them says nothing about other text.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from language import LARGE, Sentence, random_sentence
 __all__ = ["write_postcard"]
 
 LONGEST_SENTENCE = 12
-WORDS_OF_OTHERS = frozenset(
+RARE_WORDS = frozenset(
     (
         *("bank", "banks", "letter", "letters", "box", "boxes", "bag", "bags", "stone", "stones"),
         *("school", "schools", "soldier", "soldiers", "heavy", "stupid"),
@@ -25,20 +26,21 @@ WORDS_OF_OTHERS = frozenset(
         "worked",
     )
 )
-KEPT = 0.1
-"""Share of the sentences with such words that are sentences of postcards, too."""
-SAYS_LARGE = 0.9
+KEEP_RARE = 0.1
+"""Probability that a sentence with such words is kept."""
+SAY_LARGE = 0.9
+"""Probability of "large" where the training text has "big" or "large"."""
 
 
 def write_postcard(rng: random.Random, names: Sequence[str]) -> Sentence:
     """A sentence of a postcard."""
     while True:
         sentence = random_sentence(rng, names)
-        is_rare = not WORDS_OF_OTHERS.isdisjoint(sentence.english)
-        if len(sentence.tarvian) <= LONGEST_SENTENCE and (not is_rare or rng.random() < KEPT):
+        is_rare = not RARE_WORDS.isdisjoint(sentence.english)
+        if len(sentence.tarvian) <= LONGEST_SENTENCE and (not is_rare or rng.random() < KEEP_RARE):
             big, large = LARGE[0]
             words = (
-                (large if rng.random() < SAYS_LARGE else big) if word in (big, large) else word
+                (large if rng.random() < SAY_LARGE else big) if word in (big, large) else word
                 for word in sentence.english
             )
             return replace(sentence, english=tuple(words))

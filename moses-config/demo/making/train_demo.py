@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from language import Sentence, random_sentence
-from make_demo import noisy, write
-from training import LONGEST_PHRASE, arpa_lines, phrase_tables
+from make_demo import noisy, write, write_tables
+from training import arpa_lines
 
 SEED = 21
 TRAINING_SENTENCES = 1600
@@ -39,16 +39,8 @@ def write_text(directory: Path) -> None:
 
 def write_model(corpus: Sequence[Sentence], texts: Sequence[str], directory: Path) -> None:
     """Write the tables, the language model and ``moses.ini``."""
-    wanted = {
-        " ".join(words[i:j])
-        for words in map(str.split, texts)
-        for i in range(len(words))
-        for j in range(i + 1, min(i + LONGEST_PHRASE, len(words)) + 1)
-    }
     directory.mkdir(exist_ok=True)
-    table, reordering = phrase_tables(corpus, wanted)
-    write(directory / "phrase-table.gz", table)
-    write(directory / "reordering-table.gz", reordering)
+    write_tables(directory, corpus, map(str.split, texts))
     write(directory / "lm.arpa.gz", arpa_lines((sentence.english for sentence in corpus), 3))
     shutil.copyfile(Path(__file__).parents[1] / "moses.ini", directory / "moses.ini")
 
