@@ -15,6 +15,7 @@ from mosesplug.decoders.description import ASK
 from mosesplug.errors import OptionName, UsageError
 from mosesplug.metrics import Metric, metric
 from mosesplug.metrics.registry import settings_of_signature
+from mosesplug.metrics.scored import check_commands
 from mosesplug.optimizers import Algorithm, algorithms
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.options import (
@@ -78,7 +79,9 @@ def _metric(values: _Values) -> Metric:
     cache = Path(values["working-dir"]) / "scores"
     outside = commands.make_metrics(source, cache)
     name = values.get("metric") or next(iter(commands.names), "BLEU")
-    return metric(name, values.get("metric-settings", ""), outside)
+    objective = metric(name, values.get("metric-settings", ""), outside)
+    check_commands(objective, outside)
+    return objective
 
 
 def _list_required(values: _Values) -> tuple[str, ...]:

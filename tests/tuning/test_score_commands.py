@@ -192,6 +192,16 @@ def test_another_version_is_another_metric(
     assert len(scored(toy.directory / "work.log")) == count
 
 
+def test_a_command_that_the_metric_leaves_out_is_rejected(
+    toy: Toy, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call([*arguments(toy, "work", "right"), "--metric", "BLEU"]) == 2
+    assert "SHARE would not be used: name it in --metric, too, as in BLEU:0.5+SHARE:0.5" in (
+        capsys.readouterr().err
+    )
+    assert not (toy.directory / "work" / "run1.out").exists()
+
+
 def test_a_bad_answer_leaves_a_run_that_can_be_continued(
     toy: Toy, capsys: pytest.CaptureFixture[str]
 ) -> None:

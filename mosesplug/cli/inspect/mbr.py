@@ -19,7 +19,7 @@ from mosesplug.learning.weighted_graphs import read_graph_weights, read_weighted
 from mosesplug.learning.weights import find_graph_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics.bleu.linear import LinearBleu
-from mosesplug.metrics.scored import find_scorers
+from mosesplug.metrics.scored import check_commands
 from mosesplug.results.choices.mbr import (
     MbrTask,
     check_utility,
@@ -96,11 +96,7 @@ def _find_metric(options: MbrCommand) -> Metric | None:
     if options.metric is None and not commands:
         return None
     metric = find_metric_of(options.metric, options.metric_settings, commands)
-    if unused := [one.name for one in commands if one.name not in find_scorers(metric)]:
-        raise UsageError(
-            f"--score-command {unused[0]} would not be used: name it in --metric, too, as in "
-            f"{metric.name}:0.5+{unused[0]}:0.5"
-        )
+    check_commands(metric, commands)
     check_utility(metric)
     return metric
 
