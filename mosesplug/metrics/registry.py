@@ -219,7 +219,13 @@ def _entry(name: str, outside: Iterable[str] = ()) -> _Entry:
     if (plugin := find_metric_plugin(name)) is not None:
         return _Entry(plugin.settings, plugin.make, plugin.summary)
     known = f"known metrics: {', '.join((*outside, *metric_names()))}"
-    other = f"; scores of other programs: mosesplug optimize --scores {name}=FILE" if name else ""
+    other = ""
+    if name:
+        other = (
+            f"; if another program computes {name}, tune, optimize, oracle, mbr, score and compare "
+            f"take --score-command {name}=COMMAND, and optimize, oracle, score and compare "
+            f"--scores {name}=FILE"
+        )
     if name in _REFUSED:
         raise UsageError(f"the metric {name} is not supported: {_REFUSED[name]}; {known}{other}")
     hint = suggest(name.upper().replace("_", "-"), (*outside, *metric_names()))

@@ -77,7 +77,7 @@ def test_others_by_their_settings(name: str, settings: str, expected: Metric) ->
             r"unknown metric 'bleu'; known metrics: BLEU.*bleu=FILE\. Did you mean BLEU\?",
         ),
         ("ter_sacrebleu", "", r"Did you mean TER-SACREBLEU\?"),
-        ("NIST", "", r"unknown metric 'NIST'; known metrics: BLEU"),
+        ("NIST", "", r"unknown metric 'NIST'; known metrics: BLEU.*--score-command NIST=COMMAND"),
         ("TESLA", "", r"TESLA is not supported: it needs .*; known metrics: BLEU.*--scores TESLA="),
         ("SEMPOS", "", r"SEMPOS is not supported: it needs deep syntactic analyses"),
         ("HWCM", "", r"HWCM is not supported: it needs parse trees"),

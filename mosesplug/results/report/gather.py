@@ -220,10 +220,11 @@ def _measure_watched(
     if not names:
         # The translations of all iterations are read only for them.
         return ()
+    for name in names:
+        # First: the registry does not know a metric of the run that a command computes.
+        if name.partition(" ")[0] == run.metric_name:
+            raise UsageError(f"{{--report-metric}} {name}: it is the metric of the run")
     metrics = [find_metric(name) for name in names]
-    for metric in metrics:
-        if metric.name == run.metric_name:
-            raise UsageError(f"{{--report-metric}} {metric.name}: it is the metric of the run")
     if not text.references:
         raise UsageError(f"to report {metrics[0].name}, use {{--refs}} FILE")
     prepared = [metric.prepare(text.references) for metric in metrics]
