@@ -98,7 +98,7 @@ class CommandScorer:
 
     @property
     def reads_references(self) -> bool:
-        """Whether the command gets more than the hypothesis."""
+        """Whether the command reads references; the format ``lines`` has none."""
         return self.call.format != "lines"
 
     @property

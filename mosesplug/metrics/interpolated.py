@@ -172,12 +172,12 @@ class InterpolatedMetric:
 
     @property
     def has_smoothing(self) -> bool:
-        """Whether one of the metrics has smoothing."""
+        """Whether at least one of the metrics has smoothing."""
         return any(metric.has_smoothing for metric in self.metrics)
 
     @property
     def needs_texts(self) -> bool:
-        """Whether any of the metrics compares texts with references."""
+        """Whether at least one of the metrics needs the texts of hypotheses."""
         return any(needs_texts(metric) for metric in self.metrics)
 
     @property
@@ -187,7 +187,7 @@ class InterpolatedMetric:
 
     @property
     def needs_outside(self) -> bool:
-        """Whether one of the metrics reads scores from outside."""
+        """Whether at least one of the metrics reads scores from outside."""
         return any(needs_outside(metric) for metric in self.metrics)
 
     @property

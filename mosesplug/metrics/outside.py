@@ -72,7 +72,7 @@ class TextScorer(Protocol):
 
     @property
     def reads_references(self) -> bool:
-        """Whether it gets more than the hypothesis."""
+        """Whether the program reads references, so that it can compare two texts."""
 
     def score(self, questions: Sequence[Question]) -> NDArray[np.float64]:
         """Return the numbers of hypotheses, float64 ``[n, width]``.
@@ -210,7 +210,7 @@ class OutsideMetric(UnsmoothedMetric):
 
     @property
     def needs_texts(self) -> bool:
-        """Whether a scorer computes the scores from the texts."""
+        """Whether statistics need the texts, which a scorer reads."""
         return self.scorer is not None
 
     @property
@@ -220,7 +220,7 @@ class OutsideMetric(UnsmoothedMetric):
 
     @property
     def needs_outside(self) -> bool:
-        """Whether the scores come with the hypotheses."""
+        """Whether statistics need scores from outside, as without a scorer."""
         return self.scorer is None
 
     @property

@@ -114,8 +114,8 @@ def open_output(path: Path | None) -> Iterator[Callable[[bytes], object]]:
 def progress_bar(quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
     """Show progress on stderr: a bar on a terminal, else a line every half minute.
 
-    What is printed meanwhile stands above the bar. The last lines say how many texts score commands
-    have scored, and a bar on a terminal how many of those that they were asked for.
+    What is printed meanwhile stands above the bar. If score commands are asked, the bar shows how
+    many texts they have scored so far, and a line for each command counts them at the end.
 
     Yields:
         A function ``(done, total, description)`` that updates the bar. Any thread may call it.
