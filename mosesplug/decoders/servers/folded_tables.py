@@ -85,9 +85,9 @@ class FoldedTables(SentenceTables):
     """The text table of a configuration with sums of sparse weights.
 
     Attributes:
-        folding: what is folded.
-        folder: folds the entries.
-        phrases: the phrases that were folded before.
+        folding: the feature functions whose sums the table holds.
+        folder: computes sums and features of entries.
+        phrases: the entries that it has parsed, by source phrase.
     """
 
     folding: Folding

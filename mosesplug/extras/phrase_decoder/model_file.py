@@ -110,7 +110,7 @@ class ModelFeatures:
     @property
     def ngrams(self) -> tuple[NgramTemplate, ...]:
         """The sparse feature functions of n-grams."""
-        return tuple(each for each in self.templates if isinstance(each, NgramTemplate))
+        return tuple(template for template in self.templates if isinstance(template, NgramTemplate))
 
     def of_kind(self, kind: str) -> Feature | None:
         """Return the feature of that kind, if the model has one."""
