@@ -138,10 +138,7 @@ def _add_source(data: LearningData, settings: LearningSettings, given: GivenData
 
 
 def _add_sentence_weights(data: LearningData, settings: LearningSettings) -> LearningData:
-    """Return the data with the weights of sentences, if these are given.
-
-    Without any, the lists of a run have those of the run.
-    """
+    """Return the data with the sentence weights of the settings, or else of the run."""
     lists = data.problem.tuning_set
     notes: tuple[str, ...]
     if settings.sentence_weights is not None:

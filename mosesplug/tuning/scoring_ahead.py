@@ -1,8 +1,7 @@
 """Ask the commands of a metric while the decoder decodes.
 
-A thread scores the lists that are parsed so far. What a command answers is known to it afterwards,
-so the lists are scored as always when they are stored, and only what is missing is asked then.
-Results do not depend on the thread.
+A thread scores the lists that are parsed so far, and the metric keeps the scores. When the lists
+are stored, the command is asked only for missing scores. Results do not depend on the thread.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class AheadScorer:
         )
 
     def _count(self) -> list[tuple[int, int]]:
-        """Return the texts that each command has scored, and those that were known."""
+        """Return how many texts each command has scored, and how many had scores."""
         scorers = [part.scorer for part, _ in self._parts if part.scorer is not None]
         return [(scorer.n_asked, scorer.n_known) for scorer in scorers]
 

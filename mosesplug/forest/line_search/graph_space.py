@@ -193,19 +193,19 @@ class GraphSpace:
         for line in range(len(directions)):
             thresholds = np.concatenate([own.thresholds(line) for own in envelopes])
             statistics = [own.statistics(line) for own in envelopes]
-            exact: DTypeLike = np.int64
+            sum_dtype: DTypeLike = np.int64
             if (counts := source.sentence_weights) is not None:
                 statistics = [
                     count * own for count, own in zip(counts.tolist(), statistics, strict=True)
                 ]
-                exact = np.float64
+                sum_dtype = np.float64
             changes = np.concatenate([np.diff(own, axis=0) for own in statistics])
             order = np.argsort(thresholds, kind="stable")
             start = np.sum([own[0] for own in statistics], axis=0)
             surface = np.empty((len(order) + 1, len(start)))
             surface[0] = start
             # Sums of whole numbers, also times whole weights, are exact.
-            surface[1:] = start + np.cumsum(changes[order], axis=0, dtype=exact)
+            surface[1:] = start + np.cumsum(changes[order], axis=0, dtype=sum_dtype)
             yield thresholds[order], np.asarray(source.metric.score(surface))
 
 

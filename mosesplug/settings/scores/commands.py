@@ -27,10 +27,10 @@ class NamedScoreCommand:
     """A command that scores, and the name of its metric.
 
     Attributes:
-        text: as the user has written it. It stands for the command where runs are stored.
+        text: as the user has written it; stored runs record it.
         words: the command line.
         formula: ``mean`` or ``ratio``; None: the one that the command announces.
-        directory: the current directory of the command: that of whoever has named it.
+        directory: the command is started in this directory, the current one of the caller.
     """
 
     name: str
