@@ -94,7 +94,7 @@ class CompactRows:
         Returns:
             float64 ``[n_columns]``; 0 for dense features, which all rows have.
         """
-        return _count_sentences(self.rows, chosen, offsets, len(self.columns))
+        return _count_sentences(self.rows, chosen, read_only(offsets), len(self.columns))
 
 
 def clear_canceled(sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
