@@ -350,8 +350,9 @@ class Run:
             ids: whether these lines begin with sentence ids; None: if they look so.
 
         Raises:
-            UsageError: there is no such sentence or hypothesis.
-            DataError: the run has no lists, or the sentence has no hypotheses.
+            UsageError: ``sentence`` is not a number from 0 or a known id, or there is no such
+                hypothesis.
+            DataError: the run has no lists or no such sentence, or the sentence has no hypotheses.
             StoreError: there is no such iteration.
             FormatError: a file of weights cannot be read.
         """
@@ -389,8 +390,8 @@ class Run:
             top: sentences that are printed, of those that gain and lose most each.
 
         Raises:
-            UsageError: there is no such sentence.
-            DataError: the run has no lists, or the sentence has no hypotheses.
+            UsageError: ``sentence`` is not a number from 0 or a known id.
+            DataError: the run has no lists or no such sentence, or the sentence has no hypotheses.
             StoreError: there is no such iteration.
             FormatError: a file of weights cannot be read.
         """
