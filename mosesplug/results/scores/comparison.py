@@ -40,26 +40,26 @@ class System:
     Attributes:
         outside: scores from outside of each run, float64 ``[n_sentences, k]``; empty without any.
         notes: what a reader of the scores must know about the translations.
-        sentence_weights: those of its runs, float64 ``[n_sentences]`` each; empty without any.
+        sentence_weights: those of each run, float64 ``[n_sentences]``, or None: 1 each; empty if
+            they are 1 in all runs.
     """
 
     name: str
     translations: tuple[Translation, ...]
     outside: tuple[NDArray[np.float64], ...] = ()
     notes: tuple[str, ...] = ()
-    sentence_weights: tuple[SentenceValues, ...] = ()
+    sentence_weights: tuple[SentenceValues | None, ...] = ()
 
     @classmethod
     def of_decodings(
         cls, name: str, decodings: Sequence[RunDecoding], notes: Sequence[str] = ()
     ) -> System:
         """Return a system of translations that were found."""
-        weights = (decoding.sentence_weights for decoding in decodings)
         return cls(
             name,
             tuple(decoding.translation for decoding in decodings),
             notes=tuple(notes),
-            sentence_weights=tuple(own for own in weights if own is not None),
+            sentence_weights=tuple(decoding.sentence_weights for decoding in decodings),
         )
 
 
@@ -189,7 +189,12 @@ def find_shared_weights(systems: Sequence[System]) -> tuple[SentenceValues | Non
     They are those of the runs among the systems, for all systems; None and an empty note without
     any. If runs have different ones, each sentence counts once.
     """
-    weighted = [(own, system.name) for system in systems for own in system.sentence_weights]
+    weighted = [
+        (own, system.name)
+        for system in systems
+        for own in system.sentence_weights
+        if own is not None
+    ]
     if not weighted:
         return None, ""
     weights, name = weighted[0]

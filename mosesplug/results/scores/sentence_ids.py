@@ -116,12 +116,18 @@ def arrange_systems(
     first = 0
     for system in systems:
         last = first + len(system.translations)
+        translations, orders = arranged.translations[first:last], arranged.orders[first:last]
         outside = tuple(
             values if order is None else values[order]
-            for values, order in zip(system.outside, arranged.orders[first:last], strict=False)
+            for values, order in zip(system.outside, orders, strict=False)
         )
-        translations = arranged.translations[first:last]
-        matched.append(replace(system, translations=translations, outside=outside))
+        weights = tuple(
+            own if own is None or order is None else own[order]
+            for own, order in zip(system.sentence_weights, orders, strict=False)
+        )
+        matched.append(
+            replace(system, translations=translations, outside=outside, sentence_weights=weights)
+        )
         first = last
     return matched, arranged.references
 

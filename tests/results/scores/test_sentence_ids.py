@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import mosesplug
 from mosesplug.cli.main import main
 from mosesplug.errors import DataError
+from mosesplug.results.scores.comparison import System, find_shared_weights
+from mosesplug.results.scores.sentence_ids import arrange_systems
 
 REFS = ["the house is small", "they play the flute", "yes", "we see the town", "a dog runs"]
 TEXTS = ["the house is big", "they play a flute", "yes", "we see a town", "the dog runs"]
@@ -74,6 +77,20 @@ def test_a_caller_decides(tmp_path: Path, plain: list[float]) -> None:
     text = kaldi(tmp_path / "more", REFS, [0, 1, 2, 3, 4])
     # As words, they lower the rate.
     assert score(named, text, ids=False)[0] < plain[0]
+
+
+def test_sentence_weights_follow_their_run(tmp_path: Path) -> None:
+    refs = kaldi(tmp_path / "text", REFS, [0, 1, 2, 3, 4])
+    run = kaldi(tmp_path / "run", TEXTS, [2, 0, 4, 1, 3])
+    other = kaldi(tmp_path / "other", TEXTS, [0, 1, 2, 3, 4])
+    weights = np.array([2.0, 0.0, 4.0, 1.0, 3.0])
+    system = System("run", (other, run), sentence_weights=(None, weights))
+    ((arranged,), _) = arrange_systems([system], [refs.read_bytes().splitlines()])
+    own, (shared, _) = arranged.sentence_weights, find_shared_weights([arranged])
+    assert own[0] is None
+    assert own[1] is shared
+    assert shared is not None
+    assert shared.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
 
 
 def test_scores_from_outside_follow_their_translation(tmp_path: Path) -> None:
