@@ -64,7 +64,7 @@ export function replaceChildren(node, ...children) {
 }
 
 /**
- * Replace what a node shows; the keyboard stays where it was.
+ * Redraw a node; the control that had the keyboard focus keeps it.
  * @param {HTMLElement} node
  * @param {() => void} render
  */
@@ -77,7 +77,7 @@ export function keepFocus(node, render) {
   controls.find((control) => nameControl(control) === label)?.focus({ preventScroll: true });
 }
 
-/** @param {HTMLElement} control @returns {string} what stays when it is made anew */
+/** @param {HTMLElement} control @returns {string} a name that it still has after redrawing */
 function nameControl(control) {
   return control.dataset.role ?? (control.title || control.ariaLabel || control.textContent || "");
 }
@@ -112,7 +112,7 @@ export function choice(label, options, onchange, attributes = {}) {
 }
 
 /**
- * Return a part that is made when it is first opened.
+ * Return a closed section whose content is made when it is first opened.
  * @param {string} label
  * @param {() => Node} make
  * @returns {HTMLElement}

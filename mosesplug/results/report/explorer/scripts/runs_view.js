@@ -114,21 +114,17 @@ function listDifferences(first, second, place, openSentence) {
   }
   rows.sort((a, b) => Math.abs(b.difference) - Math.abs(a.difference) || a.sentence - b.sentence);
   const hasScores = rows.some((row) => !Number.isNaN(row.difference));
-  const header = ["sentence", ...(hasScores ? [`${first.run.sentenceMetric} difference`] : []),
-    first.run.name, second.run.name];
+  const header = ["sentence", first.run.name, second.run.name,
+    ...(hasScores ? [`${first.run.sentenceMetric} difference`] : [])];
   const body = rows.slice(0, MOST).map(({ sentence, chosen, difference }) => [
     button(first.lists.name(sentence), () => openSentence(place, sentence), { "aria-label": `Open sentence ${first.lists.name(sentence)}` }),
-    ...(hasScores ? [Number.isNaN(difference) ? "" : formatDifference(difference)] : []),
     ...chosen.map(({ text }) => element("bdi", {}, text)),
+    ...(hasScores ? [Number.isNaN(difference) ? "" : formatDifference(difference)] : []),
   ]);
   const shown = rows.length > MOST ? `, the ${MOST} largest differences` : "";
-  const rendered = table([header, ...body]);
-  for (const line of rendered.querySelectorAll("tr")) {
-    for (const cell of [...line.children].slice(-2)) cell.classList.remove("n");
-  }
   return [
     element("p", { class: "note" },
       `${formatCount(rows.length)} of ${formatCount(sentences.length)} sentences differ at the present weights of both runs${shown}.`),
-    rendered,
+    table([header, ...body], { left: 3 }),
   ];
 }

@@ -78,33 +78,34 @@ export function makeSentencesView(session) {
         keepFocus(list, () => showList(run));
       }, { title, class: "sort" });
     };
+    // The words come second: a phone shows them without scrolling to the side.
     const header = [
       head("sentence", "sentence", "Its id"),
+      "chosen hypothesis",
       ...(hasScores ? [
         head(run.run.sentenceMetric, "score", "Sentence score of the chosen hypothesis; larger is better"),
         head("change", "change", `From what the weights of ${run.points[run.basePoint].label} choose`),
         head("loss", "loss", "To the best hypothesis of the sentence"),
       ] : []),
       head("words", "length", "Of the chosen hypothesis"),
-      "chosen hypothesis",
     ];
     const body = shown.slice(page * PAGE, (page + 1) * PAGE).map((row) => {
       const texts = run.lists.texts(row.sentence);
       const name = run.lists.name(row.sentence);
       return [
         button(name, () => open(row.sentence), { "aria-label": `Open sentence ${name}`, "data-sentence": row.sentence }),
+        element("bdi", {}, row.row < 0 ? "(empty list)" : texts[row.row - run.lists.offsets[row.sentence]]),
         ...(hasScores ? [formatScore(row.score), row.change === 0 ? "" : formatDifference(row.change), formatScore(row.loss)] : []),
         String(row.length),
-        element("bdi", {}, row.row < 0 ? "(empty list)" : texts[row.row - run.lists.offsets[row.sentence]]),
       ];
     });
     const pager = element("div", { class: "tools" },
       button("Previous", () => turn(run, -1), { disabled: page === 0 }),
       ` page ${page + 1} of ${pages} `,
       button("Next", () => turn(run, 1), { disabled: page >= pages - 1 }));
-    const rendered = table([header, ...body], { last: true });
+    const rendered = table([header, ...body], { left: 2 });
     const heads = rendered.querySelectorAll("th");
-    const keys = ["sentence", ...(hasScores ? ["score", "change", "loss"] : []), "length"];
+    const keys = ["sentence", "", ...(hasScores ? ["score", "change", "loss"] : []), "length"];
     keys.forEach((key, k) => {
       if (key === order.key) heads[k].setAttribute("aria-sort", order.isDown ? "descending" : "ascending");
     });
@@ -295,7 +296,7 @@ function renderSentence(run, sentence, actions) {
   if (references.length) {
     parts.push(["", "Words that only the 1-best has are underlined, those that only the reference has are struck out."]);
   }
-  // Those with a role are on every page.
+  // Hypotheses with a role are on every page.
   const first = Math.min(actions.first, Math.floor((rows.length - 1) / HYPOTHESES) * HYPOTHESES);
   const shown = rows.filter((row, k) =>
     (k >= first && k < first + HYPOTHESES) || roles.has(row) || row === actions.selected);
@@ -313,7 +314,6 @@ function renderSentence(run, sentence, actions) {
   ]);
   const { node: against, select } = choice("Differences to the", targets, actions.compare);
   select.selectedIndex = place;
-  // The words first: a phone shows them without scrolling to the side.
   const header = ["rank", "hypothesis", "role", "model score",
     ...(sentenceScores === null ? [] : [run.run.sentenceMetric]), "ranks in iterations"];
   return [

@@ -314,15 +314,15 @@ function makeControls(session, run) {
   if (run.lists.sparse !== null) add(nDense, "sparse features (factor)");
 
   const sparseList = run.lists.sparse === null ? null : listSparse(run);
-  /** @param {number} place @returns {number} how much a feature decides: weight times spread */
+  /** @param {number} place @returns {number} absolute weight times spread */
   const influence = (place) => Math.abs(valueOf(run, place)) * run.run.spreads[place];
-  /** @param {number} place @returns {number} what its change since the weights to compare with decides */
-  const swing = (place) =>
+  /** @param {number} place @returns {number} absolute difference from the base weight, times spread */
+  const change = (place) =>
     Math.abs(valueOf(run, place) - run.base.weights.dense[place]) * run.run.spreads[place];
   const orders = [
     { label: "groups", of: null },
     { label: "influence", of: influence },
-    { label: "change", of: swing },
+    { label: "change", of: change },
   ];
   /** @param {((place: number) => number) | null} size the largest first; null: groups of the model */
   function arrange(size) {
@@ -338,8 +338,8 @@ function makeControls(session, run) {
     search();
   }
   const { node: order } = choice("Order", orders.map(({ label }) => label), (place) =>
-    arrange(orders[place].of), { "data-role": "order", title: "Influence is the weight times the spread of the " +
-      "feature's values in a list; change is the influence of what differs from the weights to compare with." });
+    arrange(orders[place].of), { "data-role": "order", title: "Influence is the absolute weight times the spread of " +
+      "the feature's values in a list; change is the absolute difference from the weights to compare with, times the spread." });
   const filter = /** @type {HTMLInputElement} */ (element("input", {
     type: "search", placeholder: "Feature", "aria-label": "Show features whose name contains", oninput: () => search(),
   }));
