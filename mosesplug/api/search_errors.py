@@ -13,11 +13,8 @@ from mosesplug.api.numbers import check_integer
 from mosesplug.api.tables.records import ShownRecord, tabulate_records
 from mosesplug.api.tables.table import Table
 from mosesplug.errors import UsageError
-from mosesplug.results.analysis.search_errors import (
-    SearchErrors,
-    SentenceErrors,
-    find_search_errors,
-)
+from mosesplug.results.analysis.error_counts import SearchErrors, SentenceErrors
+from mosesplug.results.analysis.search_errors import find_search_errors
 from mosesplug.settings.paths import require_path
 
 Places = StrPath | Sequence[StrPath]

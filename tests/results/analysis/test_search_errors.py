@@ -9,12 +9,8 @@ import pytest
 
 from formats.graphs.hypergraph import Edge, write_hypergraph, write_hypergraph_weights
 from mosesplug.errors import DataError, UsageError
-from mosesplug.results.analysis.search_errors import (
-    SearchErrors,
-    SentenceErrors,
-    _judge_list,
-    find_search_errors,
-)
+from mosesplug.results.analysis.error_counts import SearchErrors, SentenceErrors
+from mosesplug.results.analysis.search_errors import _judge_list, find_search_errors
 
 GRAPHS = {
     "no error": ([("r", -1.0), ("x", -2.0)], []),
