@@ -532,8 +532,8 @@ def report(
         title: title of the page; None names the working directory.
         report_metrics: names of metrics that the run did not optimize. The page has their scores
             of each iteration, which need ``references``, and plots of the trade-offs.
-        sentences: hold the lists of this number of sentences only, evenly spread over the tuning
-            set; None holds all. The scores of moved weights are then those of these sentences.
+        sentences: number of sentences whose lists the page holds, evenly spread over the tuning
+            set; None holds all. The scores of moved weights are those of these sentences.
         max_size: largest size of the lists in the page, in MB. If not all hypotheses fit, it holds
             those that win near the weights that the run visited, then those with the best ranks.
         all_hypotheses: hold all hypotheses, whatever their size.

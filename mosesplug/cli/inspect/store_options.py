@@ -384,7 +384,8 @@ class ReportCommand:
     ] = None
     title: Annotated[str | None, Opt("Title of the page [the store's path].")] = None
     sentences: Annotated[
-        int | None, Opt("Hold the lists of this number of sentences, evenly spread.", minimum=1)
+        int | None,
+        Opt("Number of sentences whose lists the page holds, evenly spread [all].", minimum=1),
     ] = None
     max_size: Annotated[
         float, Opt("Largest size of the lists in the page.", metavar="MB", minimum=0.001)

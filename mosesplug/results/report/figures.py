@@ -370,7 +370,7 @@ def _draw_with_style(draw: Callable[[Figure], None]) -> Drawing:
 
 
 def _clip(name: str) -> str:
-    """Return a name as a label: long ones leave no room for what they label."""
+    """Shorten a long name to ``_LABEL`` letters; more leave no room for the figure."""
     return name if len(name) <= _LABEL else f"{name[: _LABEL - 10]}…{name[-9:]}"
 
 

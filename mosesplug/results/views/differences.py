@@ -54,7 +54,11 @@ class FeatureChange:
 
 @dataclass(frozen=True)
 class FeatureSwing:
-    """What the changed weight of a feature adds to the lead of a new 1-best."""
+    """A feature whose changed weight made B's 1-best overtake A's.
+
+    Attributes:
+        swing: B's weight minus A's, times the value in B's 1-best minus that in A's.
+    """
 
     feature: str
     swing: float
@@ -140,14 +144,14 @@ class FirstBestDifference:
     """The 1-bests of sentences on two sides, A and B.
 
     Attributes:
-        a, b: what the sides are called.
+        a, b: names of the sides.
         sentence_metric: name of the metric of single sentences.
         score_a, score_b: corpus scores of the 1-bests.
         features: dense features in the order of the columns, then sparse features whose weight
-            changed or that decided anything.
+            changed, or whose sum of values changed at a weight other than 0.
         sentences: the sentences that have a list on both sides.
         text: source sentences and references, as far as they are known.
-        top: number of sentences that blocks show, of those that gained and lost most each.
+        top: largest number of sentences that blocks show as gained most, and as lost most.
     """
 
     JSON_KEYS: ClassVar = "a b metric sentence_metric score_a score_b features sentences"
@@ -170,11 +174,11 @@ class FirstBestDifference:
 
     @property
     def labels(self) -> tuple[str, str]:
-        """Both sides, in a word each."""
+        """Short names of both sides, for columns."""
         return str(self.a), str(self.b)
 
     def blocks(self, _medium: Medium) -> Iterator[Block]:
-        """Yield what changed overall, the features that decided, and some sentences."""
+        """Yield totals, the features by their swing, and the sentences that changed most."""
         yield from self._list_overview()
         yield ""
         yield from self._list_features()

@@ -263,7 +263,7 @@ def _compare_sides(
     other: _Side,
     same: NDArray[np.bool_],
 ) -> tuple[tuple[FeatureChange, ...], list[SentenceChange]]:
-    """Return the features that decided, and the change of each sentence.
+    """Return the change of each feature and of each sentence.
 
     Args:
         sentences: int64 ``[n]``, their numbers.
@@ -336,7 +336,7 @@ def _compare_features(
     changed: NDArray[np.bool_],
     decisive: Mapping[int, int],
 ) -> tuple[FeatureChange, ...]:
-    """Return the features that decided.
+    """Return the change of each feature over the changed sentences.
 
     Args:
         decisive: the column with the largest swing, by position of a changed sentence.

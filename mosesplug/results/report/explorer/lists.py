@@ -17,10 +17,10 @@ from mosesplug.results.views.run import StoredRun
 from mosesplug.tuning_set import TuningSet
 
 _SAMPLE = 20_000
-"""About as many hypotheses are compressed to estimate the size of all."""
+"""Approximate number of hypotheses that are compressed to estimate the size of all."""
 
 _MARGIN = 0.96
-"""Share of the allowed size that is aimed at, because sizes are estimates."""
+"""Target share of the allowed size: the size of a selection is an estimate."""
 
 _MEGABYTE = 1_000_000
 
@@ -29,7 +29,7 @@ _MOST_RANK = np.iinfo(np.uint16).max
 
 @dataclass(frozen=True)
 class RunLists:
-    """The merged lists of sentences, with what identifies a hypothesis for people.
+    """The merged lists of some sentences, with texts and ranks of the hypotheses.
 
     Attributes:
         merged: the merged lists; those of other sentences are empty.

@@ -61,6 +61,7 @@ class ExplorerRun:
         choices: ``[n_sentences, n_stats]``, the statistics of the 1-best hypotheses with the
             weights of its result, in the merged lists; None without lists.
         fingerprint: of its references; None if the store has none.
+        sentence_weights: ``[n_sentences]``, how often each sentence counts; None: once.
     """
 
     name: str
