@@ -109,8 +109,8 @@ def make_run(
 
 
 def gather_report(
-    run: StoredRun, text: ParallelText, sentences: int = 5, lattice: int | None = None
+    run: StoredRun, text: ParallelText, examples: int = 5, lattice: int | None = None
 ) -> ReportData:
     """The data of a report when all of its steps are done."""
-    *_, data = gather_report_steps(run, text, sentences, lattice)
+    *_, data = gather_report_steps(run, text, examples, lattice)
     return data

@@ -40,14 +40,14 @@ _LONGEST_NAME = 60
 def gather_report_steps(
     run: StoredRun,
     text: ParallelText,
-    sentences: int = 5,
+    examples: int = 5,
     lattice: int | None = None,
     watched: Sequence[str] = (),
 ) -> Iterator[ReportData]:
     """Yield the data of a report, more complete after each of ``STEPS``.
 
     Args:
-        sentences: number of the worst and of the best sentences to show.
+        examples: number of the worst and of the best sentences to show.
         lattice: the sentence whose search graph is shown; None selects a small one.
         watched: names of metrics that the run did not optimize.
 
@@ -74,7 +74,7 @@ def gather_report_steps(
     yield data
     data = _add_surfaces(run, merged, data)
     yield data
-    worst, best = _find_worst_and_best(run, merged, text, sentences)
+    worst, best = _find_worst_and_best(run, merged, text, examples)
     data = replace(data, worst=worst, best=best)
     yield data
     yield replace(data, lattice=describe_lattice(run, merged, lattice))

@@ -153,7 +153,7 @@ def test_surfaces_equal_decoding_at_every_part(tmp_path: Path) -> None:
 def test_sentences(tmp_path: Path) -> None:
     source = (b"das rote Haus ist alt", b"sie sieht heute einen kleinen Hund", b"sie \xff gingen")
     with open_run(make_run(tmp_path / "work")) as run:
-        data = gather_report(run, ParallelText(source, [REFERENCE]), sentences=5)
+        data = gather_report(run, ParallelText(source, [REFERENCE]), examples=5)
         with pytest.raises(DataError, match="source has 2 lines"):
             gather_report(run, ParallelText(source[:2]))
     # Half of three sentences: no sentence is in both.
