@@ -13,7 +13,7 @@ language model is ``lm_0``): the caller names the dense ones, all others are spa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -107,6 +107,28 @@ class NBestList:
     def extra(self, row: int) -> bytes:
         """Return the fields after the score of one hypothesis."""
         return self.buffer[self.extra_starts[row] : self.extra_ends[row]].tobytes()
+
+    def take(self, rows: Positions) -> NBestList:
+        """Return some hypotheses, in that order; the text is shared."""
+        widths = np.diff(self.sparse_indptr)[rows]
+        indptr = np.append(0, np.cumsum(widths))
+        entries = np.repeat(self.sparse_indptr[rows] - indptr[:-1], widths) + np.arange(indptr[-1])
+        return replace(
+            self,
+            sentence_ids=self.sentence_ids[rows],
+            text_starts=self.text_starts[rows],
+            text_ends=self.text_ends[rows],
+            dense=self.dense[rows],
+            sparse_indptr=indptr,
+            sparse_indices=self.sparse_indices[entries],
+            sparse_data=self.sparse_data[entries],
+            scores=self.scores[rows],
+            extra_starts=self.extra_starts[rows],
+            extra_ends=self.extra_ends[rows],
+            lines=self.lines[rows],
+            outside=None if self.outside is None else self.outside[rows],
+            file_rows=None if self.file_rows is None else self.file_rows[rows],
+        )
 
     def require_references(self, n_sentences: int) -> None:
         """Check that every sentence has one of the references' lines.

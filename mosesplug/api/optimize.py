@@ -53,6 +53,7 @@ class OptimizeKeywords(LearningKeywords, total=False):
     heldout_scores: Mapping[str, Any] | None
     monitor_nbest: Mapping[str, tuple[str | PathLike[str], str | PathLike[str]]] | Sequence[str]
     folds: int | None
+    score_budget: int | None
 
 
 @dataclass(frozen=True)
@@ -182,6 +183,8 @@ def optimize(
             ``Fit.domains``.
         sentence_weights: the weight of each source sentence: a file with a number on each line,
             or the numbers. A sentence of weight 2 counts as two sentences.
+        score_budget: most texts of each sentence that the command of ``metric`` scores; see
+            ``--score-budget``. The printed fit says what that costs.
         source: the source sentences, a file or a sequence of texts, from which
             ``options={"cost_unit": "source"}`` takes lengths.
         length_exponent: range of the exponent ``x`` of scores ``w . h / length**x``, as ``"0:2"``,

@@ -32,7 +32,7 @@ from mosesplug.learning.watched import find_watched
 from mosesplug.learning.weights import StartingWeights, read_initial_weights, read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics.protocol import needs_outside, needs_references
-from mosesplug.metrics.scored import bind_source, find_scorers
+from mosesplug.metrics.scored import bind_source, find_scorers, require_scorer
 from mosesplug.optimizers import Progress
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers.domains import add_copies
@@ -53,12 +53,15 @@ def read_data(
     settings: LearningSettings,
     progress: Progress = no_progress,
     given: GivenData = NOTHING_GIVEN,
+    *,
+    asks_later: bool = False,
 ) -> LearningData:
     """Read the n-best lists, search graphs or store that settings name.
 
     Args:
         settings: see ``LearningSettings``.
         given: data in the place of those that settings name.
+        asks_later: whether the caller asks the commands of the metric if there is a score budget.
 
     Raises:
         UsageError: settings that cannot be used with this data: an unknown feature, iterations that
@@ -66,6 +69,10 @@ def read_data(
             vocabulary of templates without a word of the source.
     """
     _check_start(settings)
+    if settings.score_budget is not None and not asks_later:
+        raise UsageError(
+            "{--score-budget} limits one optimization, not a cross-validation: leave it out"
+        )
     if (file := settings.lists.templates) is not None and (source := settings.lists.source):
         file.templates.check_sources(read_lines(source), str(source))
     if settings.graphs:
@@ -77,6 +84,7 @@ def read_data(
     else:
         outside = make_named_metrics(settings.lists)
         metric = given.metric or find_metric_of(settings.metric, settings.metric_settings, outside)
+        require_scorer(metric, settings.score_budget)
         references: References | None = given.references or settings.references
         watched = find_watched(settings.report_metric, settings.metric_settings, outside, metric)
         if references is None:
@@ -339,6 +347,7 @@ def _read_lists(
         metric,
         options,
         watched=watched,
+        asks_later=settings.score_budget is not None,
         threads=settings.threads,
         loaded=lambda done: progress(done, len(files), "lists"),
         check=find_start if given.start is None else lambda space: None,
@@ -353,7 +362,7 @@ def _read_lists(
         lists.watched_metrics,
         lists.notes,
     )
-    data = replace(data, derived=options.derive)
+    data = replace(data, derived=options.derive, questions=lists.questions)
     return data.note_missing(lists.tuning_set.n_sentences, "hypotheses", "lists")
 
 

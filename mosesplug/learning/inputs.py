@@ -16,6 +16,7 @@ from mosesplug.features import FeatureSpace
 from mosesplug.learning.bounds import describe_moves, make_bounds
 from mosesplug.learning.domains import LearningDomains
 from mosesplug.learning.lengths import LengthScale, make_length_scale
+from mosesplug.learning.questions import Questions
 from mosesplug.learning.watched import WatchedMetric
 from mosesplug.learning.weights import StartingWeights
 from mosesplug.metrics import Metric
@@ -48,6 +49,7 @@ class LearningData:
             lists.
         domains: the features with copies for each domain; None without weights of domains.
         derived: the definitions of derived features, with the bounds of their bins.
+        questions: asks for the statistics of commands, which are 0 here; None: they were asked.
     """
 
     problem: Problem
@@ -61,6 +63,7 @@ class LearningData:
     watched_metrics: tuple[WatchedMetric, ...] = ()
     domains: LearningDomains | None = None
     derived: tuple[DerivedFeature, ...] = ()
+    questions: Questions | None = None
 
     @property
     def start_exponent(self) -> float | None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.arrays import Weights
-from mosesplug.errors import Message, OptimizerError
+from mosesplug.errors import Message, OptimizerError, UsageError
 from mosesplug.learning.cross_validation import (
     CrossValidation,
     cross_validate,
@@ -157,22 +157,33 @@ def optimize(
         given: data in the place of those that settings name.
     """
     began = time.perf_counter()
+    if settings.score_budget is not None and (given.heldout_lists or given.domains is not None):
+        other = "heldout-nbest" if given.heldout_lists else "domains"
+        raise UsageError(f"{{--score-budget}} and {{--{other}}} exclude each other: give one")
     given = _add_run_source(settings, optimizer, given)
-    data = read_data(settings, progress, given)
+    data = read_data(settings, progress, given, asks_later=True)
     held_out = read_held_out_lists(settings, data, progress, given)
     monitors = read_monitored_lists(settings, data, given)
     loaded, cpu = time.perf_counter(), time.process_time()
-    result = learn_weights(
-        data,
-        _make_learner_of(data, optimizer, settings),
-        settings.seed,
-        held_out=None if held_out is None else held_out.problem,
-        held_out_share=settings.held_out,
-        folds=settings.folds,
-        runs=settings.runs,
-        select=settings.select,
-        progress=progress,
-    )
+
+    def learn(data: LearningData) -> LearningResult:
+        return learn_weights(
+            data,
+            _make_learner_of(data, optimizer, settings),
+            settings.seed,
+            held_out=None if held_out is None else held_out.problem,
+            held_out_share=settings.held_out,
+            folds=settings.folds,
+            runs=settings.runs,
+            select=settings.select,
+            progress=progress,
+        )
+
+    cost: list[str] = []
+    if settings.score_budget is None:
+        result = learn(data)
+    else:
+        data, result, *cost = _learn_within_budget(data, settings.score_budget, learn)
     return OptimizeResult(
         data,
         held_out,
@@ -183,11 +194,35 @@ def optimize(
             *(() if held_out is None else held_out.notes),
             *find_warnings(data.problem.tuning_set, data.problem.metric, result, data.notes),
         ],
-        (*result.solution.notes, *_explain_untuned(data.problem, optimizer)),
+        (*result.solution.notes, *_explain_untuned(data.problem, optimizer), *cost),
         loaded - began,
         time.perf_counter() - loaded,
         time.process_time() - cpu,
     )
+
+
+def _learn_within_budget(
+    data: LearningData, budget: int, learn: Callable[[LearningData], LearningResult]
+) -> tuple[LearningData, LearningResult, str]:
+    """Learn until the result chooses scored hypotheses, or the budget is used up.
+
+    Args:
+        budget: most texts of each sentence to score.
+
+    Returns:
+        The data with the scored hypotheses, the result, and what the budget costs.
+    """
+    from mosesplug.learning.score_budget import ScoredLists  # has kernels
+
+    lists = ScoredLists(data, budget)
+    lists.extend(data.start.weights)
+    # Each time takes half of what a sentence has left, so so many use up a budget.
+    for n_left in range(budget.bit_length(), -1, -1):
+        data = lists.take()
+        result = learn(data)
+        if not (n_left and lists.extend(result.solution.weights)):
+            break
+    return data, result, lists.describe(result.solution.weights)
 
 
 def validate(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError, count_noun
 from mosesplug.metrics.interpolated import InterpolatedMetric, InterpolatedReferences
-from mosesplug.metrics.outside import OutsideMetric, TextScorer
+from mosesplug.metrics.outside import WIDTHS, Formula, OutsideMetric, Question, TextScorer
 from mosesplug.metrics.protocol import Metric, PreparedReferences
 
 
@@ -25,6 +28,29 @@ def change_scored(metric: Metric, change: Callable[[OutsideMetric], OutsideMetri
     if isinstance(metric, OutsideMetric) and metric.scorer is not None:
         return change(metric)
     return metric
+
+
+@dataclass(frozen=True)
+class _Unasked:
+    """A ``TextScorer`` that asks nobody: all its numbers are 0."""
+
+    formula: Formula
+    reads_references: bool
+    n_asked: int = 0
+    n_known: int = 0
+
+    def score(self, questions: Sequence[Question]) -> NDArray[np.float64]:
+        return np.zeros((len(questions), WIDTHS[self.formula]))
+
+
+def leave_unasked(metric: Metric) -> Metric:
+    """Return a metric that has 0 for what commands would compute."""
+
+    def change(scored: OutsideMetric) -> OutsideMetric:
+        assert scored.scorer is not None
+        return replace(scored, scorer=_Unasked(scored.formula, scored.scorer.reads_references))
+
+    return change_scored(metric, change)
 
 
 def find_scorers(metric: Metric) -> dict[str, TextScorer]:
@@ -52,6 +78,19 @@ def check_commands(metric: Metric, commands: Iterable[OutsideMetric]) -> None:
                 f"{{--score-command}} {command.name} would not be used: name it in {{--metric}}, "
                 f"too, as in {metric.name}:0.5+{command.name}:0.5"
             )
+
+
+def require_scorer(metric: Metric, budget: int | None) -> None:
+    """Check that a budget limits something.
+
+    Raises:
+        UsageError: no command computes the metric.
+    """
+    if budget is not None and not find_scorers(metric):
+        raise UsageError(
+            "{--score-budget} limits how many texts a {--score-command} scores, but no command "
+            f"computes the metric {metric.name}: name a command's metric in {{--metric}}"
+        )
 
 
 def list_scored(

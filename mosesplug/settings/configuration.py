@@ -350,6 +350,22 @@ class Configuration:
         ),
     ] = None
     score_commands: ScoreCommands = field(default_factory=ScoreCommands)
+    score_budget: Annotated[
+        int | None,
+        Opt(
+            "Most texts of a sentence to score in an iteration",
+            "Learning",
+            minimum=1,
+            can_be_abbreviated=True,
+            excludes=("online", "forest", "domains"),
+            details="For a --score-command that is too slow for all hypotheses: it scores at most "
+            "N new texts of each sentence and iteration, first the decoder's 1-best, then those "
+            "that win along an axis or between the weights of two decodings, then by rank. "
+            "Hypotheses that are not scored do not take part: they are neither stored nor learned "
+            "from. The output says how many are scored, and how many of the others the new weights "
+            "choose. After the last iteration, those that the result chooses are scored, too.",
+        ),
+    ] = None
     strict: Annotated[
         bool,
         Opt(

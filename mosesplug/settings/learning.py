@@ -206,6 +206,24 @@ class LearningSettings:
             "It is not divided itself; --bound NAME:=0 keeps it out of the score.",
         ),
     ] = "words"
+    score_budget: Annotated[
+        int | None,
+        same_as(
+            RunPlan,
+            "score-budget",
+            help="Most texts of a sentence to score",
+            excludes=(
+                *("from", "graphs", "domains", "length-exponent"),
+                *("heldout-nbest", "monitor-nbest", "folds", "runs"),
+            ),
+            details="For a --score-command that is too slow for all hypotheses: it scores at most "
+            "N texts of each sentence. Half of them are chosen first: the 1-best of the starting "
+            "weights, then those that win along an axis, then by rank. If the learned weights "
+            "choose a hypothesis that is not scored, the command scores more of its sentence, and "
+            "the weights are learned again. Hypotheses that are not scored do not take part. The "
+            "output says how many are scored.",
+        ),
+    ] = None
     seed: Annotated[int, same_as(RunPlan, "seed", default_text="", minimum=0, excludes=())] = 1
     held_out: Annotated[
         float | None,

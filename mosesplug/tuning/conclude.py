@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from formats.text import write_atomic
@@ -17,8 +17,9 @@ from mosesplug.tuning.domains import list_domain_weights
 from mosesplug.tuning.graphs.learning import keeps_scale
 from mosesplug.tuning.guarding import guard_result
 from mosesplug.tuning.heldout import find_best
-from mosesplug.tuning.iteration import build_problem, write_result_files
+from mosesplug.tuning.iteration import build_problem, find_window, write_result_files
 from mosesplug.tuning.online.state import find_mean, select_result
+from mosesplug.tuning.score_budget import score_left_out
 from mosesplug.tuning.weights import Weights, average_weights
 from mosesplug.tuning.workdir.iteration_files import format_date, result_path, write_config
 from mosesplug.tuning.workdir.records import (
@@ -43,6 +44,11 @@ def conclude(context: Context, reason: str) -> Result:
     write_result_files(context, len(records), last)
     chosen = _choose(context, records)
     configuration, workspace = context.configuration, context.workspace
+    if configuration.score_budget is not None and chosen.scored_on == "lists":
+        iterations = find_window(context, len(records))
+        problem = build_problem(context, len(records))
+        score = score_left_out(context, problem, iterations, chosen.weights, chosen.score)
+        chosen = replace(chosen, score=score)
     warnings = guard_result(context, chosen.weights)
     is_heldout = chosen.scored_on == "heldout"
     decoded = records[chosen.iteration - 1].first_best_score if chosen.iteration else None
@@ -77,6 +83,8 @@ def conclude(context: Context, reason: str) -> Result:
         monitors=_score_monitors(context, records, chosen.weights),
     )
     write_atomic(workspace.summary, result.as_json(format_date(), __version__))
+    for text in () if context.ahead is None else context.ahead.describe():
+        context.watch(Note(text))
     context.watch(RunFinished(len(records), reason))
     return result
 

@@ -133,6 +133,11 @@ class Context(RunData):
                 if self.sentence_weights is None
                 else {"sentence weights": self.sentence_weights.text}
             ),
+            **(
+                {}
+                if configuration.score_budget is None
+                else {"score budget": str(configuration.score_budget)}
+            ),
             **({} if configuration.keeps_lists else NOT_KEPT),
         }
 

@@ -41,6 +41,7 @@ from mosesplug.tuning.online.state import (
     forget_earlier_states,
 )
 from mosesplug.tuning.parallel.optimize import optimize_sharded
+from mosesplug.tuning.score_budget import describe_unscored, make_list_budget
 from mosesplug.tuning.selection import require_matches
 from mosesplug.tuning.weights import Weights, arrange_ranges, to_model_weights
 from mosesplug.tuning.workdir.iteration_files import (
@@ -84,6 +85,8 @@ def finish_iteration(context: Context) -> None:
     if result.learner is not None:
         forget_earlier_states(store)
     write_result_files(context, current.iteration, result)
+    if note := describe_unscored(context, current.iteration, result.weights):
+        context.watch(Note(note))
     context.watch(
         IterationFinished(
             current.iteration,
@@ -174,10 +177,11 @@ def store_lists(context: Context, iteration: int, weights: Weights, lists: Decod
         n_sentences=n_sentences,
         watch=context.watch,
     )
+    budget = make_list_budget(context, iteration, weights)
     try:
         context.store.add_iteration(
             iteration,
-            blocks,
+            blocks if budget is None else budget.limit(blocks),
             metric=context.configuration.metric,
             references=context.references,
             n_sentences=n_sentences,
@@ -186,6 +190,8 @@ def store_lists(context: Context, iteration: int, weights: Weights, lists: Decod
         )
     except FormatError as error:
         raise lists.failure(f"the decoder wrote a list that cannot be used: {error}") from error
+    if budget is not None:
+        context.watch(Note(budget.describe(iteration)))
 
 
 def optimize_weights(context: Context, current: IterationRecord) -> IterationResult:
@@ -311,12 +317,17 @@ def write_result_files(context: Context, iteration: int, result: IterationResult
     write_finished_step(workspace, iteration)
 
 
+def find_window(context: Context, iteration: int) -> range:
+    """Return the iterations whose lists an iteration learns from."""
+    window = context.configuration.optimization.window
+    return range(1 if window < 0 else max(1, iteration - window), iteration + 1)
+
+
 def build_problem(context: Context, iteration: int) -> Problem:
     """Return the merged lists, or search graphs, of an iteration and those before it."""
     configuration, store = context.configuration, context.store
-    optimization = configuration.optimization
-    first = 1 if optimization.window < 0 else max(1, iteration - optimization.window)
-    iterations = range(first, iteration + 1)
+    optimization, iterations = configuration.optimization, find_window(context, iteration)
+    first = iterations.start
     has_graphs = any(record.n_graphs for record in store.iterations()[first - 1 : iteration])
     from_graphs = context.learns_from_graphs and has_graphs
     tuning_set = store.batch(

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import DecoderError, UsageError
-from mosesplug.events import Note, Watcher, ignore_event
+from mosesplug.events import Watcher, ignore_event
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
 from mosesplug.tuning.conclude import conclude
@@ -34,6 +34,7 @@ from mosesplug.tuning.iteration import (
 )
 from mosesplug.tuning.online.run import open_online_run
 from mosesplug.tuning.resume import check_earlier_run
+from mosesplug.tuning.score_budget import make_list_budget
 from mosesplug.tuning.setup import check_outputs, prepare_run
 from mosesplug.tuning.stopping import find_reason_to_stop
 from mosesplug.tuning.templates import add_templates, check_templates
@@ -82,8 +83,6 @@ def finish_run(context: Context) -> Result:
             _run(context)
         elif not find_reason_to_stop(context):
             run_epochs(context)
-    for text in () if context.ahead is None else context.ahead.describe():
-        context.watch(Note(text))
     return conclude(context, find_reason_to_stop(context))
 
 
@@ -169,7 +168,9 @@ def _run(context: Context) -> None:
     skip = context.configuration.skip_decoder and not is_unfinished
     while (request := ask(context)) is not None:
         with compile_while_decoding(context, finish_run):
-            with nullcontext() if context.ahead is None else context.ahead.score():
+            budget = make_list_budget(context, request.iteration, request.weights)
+            reduce = None if budget is None else budget.reduce
+            with nullcontext() if context.ahead is None else context.ahead.score(reduce):
                 lists = decode_input(context, request.iteration, request.weights, skip=skip)
             # Other processes read search graphs, while this one waits.
             store_lists(context, request.iteration, request.weights, lists)

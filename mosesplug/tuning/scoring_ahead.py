@@ -7,7 +7,7 @@ are stored, the command is asked only for missing scores. Results do not depend 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from queue import SimpleQueue
 
@@ -25,6 +25,7 @@ class AheadScorer:
         self._n_sentences = references.n_sentences
         self._before = self._count()
         self._waiting: SimpleQueue[HypothesisRanges | None] | None = None
+        self._reduce: Callable[[NBestList], NBestList] | None = None
 
     @property
     def is_needed(self) -> bool:
@@ -51,16 +52,21 @@ class AheadScorer:
         for block in lists:
             # Sentences that are unknown are an error of the list, which storing it reports.
             known = (block.sentence_ids >= 0) & (block.sentence_ids < self._n_sentences)
-            rows = known.nonzero()[0]
+            block = block.take(known.nonzero()[0])
+            if self._reduce is not None:
+                block = self._reduce(block)
             # Copies, because a block holds the whole text of the list around its hypotheses.
-            texts = [block.text(row) for row in rows.tolist()]
-            self._waiting.put(HypothesisRanges.of_lines(texts, block.sentence_ids[rows]))
+            texts = [block.text(row) for row in range(len(block))]
+            self._waiting.put(HypothesisRanges.of_lines(texts, block.sentence_ids))
 
     @contextmanager
-    def score(self) -> Iterator[None]:
+    def score(self, reduce: Callable[[NBestList], NBestList] | None = None) -> Iterator[None]:
         """Score what is added in the block.
 
         At its end, the thread finishes the lists that it is scoring, and leaves the others.
+
+        Args:
+            reduce: returns the hypotheses of lists that are to be scored; None: all.
 
         Raises:
             DataError: a command failed. The block is not interrupted: its lists are worth keeping.
@@ -68,7 +74,8 @@ class AheadScorer:
         if not self._parts:
             yield
             return
-        waiting = self._waiting = SimpleQueue()
+        waiting, self._reduce = SimpleQueue[HypothesisRanges | None](), reduce
+        self._waiting = waiting
         stop, failures = threading.Event(), list[Exception]()
 
         def work() -> None:

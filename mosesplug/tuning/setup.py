@@ -22,6 +22,7 @@ from mosesplug.errors import OptionName, UsageError
 from mosesplug.events import Note, Watcher, watch_scoring
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.lengths import require_undivided
+from mosesplug.metrics.scored import require_scorer
 from mosesplug.optimizers import Algorithm, Optimizer, algorithms
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers.recommended import ONLINE
@@ -194,6 +195,7 @@ def check_run(configuration: Configuration) -> tuple[Algorithm, Optimizer]:
     optimizer.require_source(is_known=configuration.source_text is not None)
     if configuration.sentence_weights is not None:
         optimizer.require_sentence_weights()
+    require_scorer(configuration.metric, configuration.score_budget)
     return algorithm, optimizer
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from formats.nbest.files import read_nbest_blocks
 from mosesplug.cli.main import main
 from mosesplug.events import Note
 from mosesplug.metrics import metric
 from mosesplug.settings.online import HeldOutSet
+from mosesplug.settings.optimizer import OptimizerSettings
 from mosesplug.settings.scores.commands import ScoreCommands
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
@@ -47,17 +50,18 @@ def configuration(toy: Toy, name: str, objective: str = "SHARE", **more: Any) ->
     return replace(plain, metric=metric(objective, "", outside), score_commands=commands)
 
 
-def arguments(toy: Toy, name: str, behavior: str) -> list[str]:
+def arguments(toy: Toy, name: str, behavior: str, *more: str) -> list[str]:
     files = [toy.directory / file for file in ("input", "reference")]
     run = [toy.decoder, toy.directory / "moses.ini", "--working-dir", toy.directory / name]
     settings = "--algorithm kbmira --nbest 15 --max-iterations 2 --seed 1 --score-batch 4 --quiet"
     own = ["--score-command", command(toy.directory / f"{name}.log", behavior)]
-    return [*map(str, ["tune", *files, *run]), *settings.split(), *own]
+    return [*map(str, ["tune", *files, *run]), *settings.split(), *own, *more]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the stand-in finds its caller in /proc")
-def test_a_killed_run_scores_nothing_twice(toy: Toy) -> None:
-    killed = arguments(toy, "killed", "kills")
+@pytest.mark.parametrize("more", [(), ("--score-budget", "4")])
+def test_a_killed_run_scores_nothing_twice(toy: Toy, more: tuple[str, ...]) -> None:
+    killed = arguments(toy, "killed", "kills", *more)
     program = "from mosesplug.cli.main import main; main()"
     process = subprocess.run([sys.executable, "-c", program, *killed], check=False)
     assert process.returncode == -9
@@ -65,7 +69,7 @@ def test_a_killed_run_scores_nothing_twice(toy: Toy) -> None:
     before = scored(log)
     assert len(before) == 28
     assert call([*killed, "--continue"]) == 0
-    assert call(arguments(toy, "whole", "right")) == 0
+    assert call(arguments(toy, "whole", "right", *more)) == 0
     after = scored(log)
     assert after[: len(before)] == before
     assert len(set(after)) == len(after)
@@ -110,12 +114,17 @@ def write_slow_decoder(toy: Toy) -> Path:
     return decoder
 
 
-@pytest.mark.parametrize("objective", ["SHARE", "SHARE:0.6+BLEU:0.4"])
-def test_texts_are_scored_while_the_decoder_decodes(toy: Toy, log: Log, objective: str) -> None:
-    run = configuration(toy, "slow", objective, maximum_iterations=2)
+@pytest.mark.parametrize(
+    ("objective", "size"), [("SHARE", None), ("SHARE:0.6+BLEU:0.4", None), ("SHARE", 3)]
+)
+def test_texts_are_scored_while_the_decoder_decodes(
+    toy: Toy, log: Log, objective: str, size: int | None
+) -> None:
+    more = {"maximum_iterations": 2, "score_budget": size}
+    run = configuration(toy, "slow", objective, **more)
     slow = replace(run.decoding.decoder, program=write_slow_decoder(toy))
     tune(replace(run, decoding=replace(run.decoding, decoder=slow)), log)
-    tune(configuration(toy, "quick", objective, maximum_iterations=2), log)
+    tune(configuration(toy, "quick", objective, **more), log)
     asked = scored(toy.directory / "slow.log")
     texts = [note.text for note in log.of(Note) if "score command" in note.text]
     assert (
@@ -213,3 +222,83 @@ def test_a_bad_answer_leaves_a_run_that_can_be_continued(
     after = scored(toy.directory / "work.log")
     assert after[4:8] == after[:4]
     assert len(set(after)) == len(after) - 4
+
+
+def budget(toy: Toy, name: str, size: int | None, **more: Any) -> Any:
+    return configuration(toy, name, score_budget=size, maximum_iterations=3, **more)
+
+
+def list_asked(toy: Toy, name: str) -> list[tuple[str, ...]]:
+    """The sentence and the text of each question."""
+    lines = scored(toy.directory / f"{name}.log")
+    return [tuple(line.split("\t")[::2]) for line in lines]
+
+
+@pytest.mark.parametrize("algorithm", ["mert", "kbmira"])
+def test_a_budget_of_whole_lists_changes_nothing(toy: Toy, log: Log, algorithm: str) -> None:
+    optimization = OptimizerSettings(algorithm=algorithm, seed=5)
+    for name, size in (("all", None), ("whole", 15)):
+        tune(budget(toy, name, size, optimization=vars(optimization)), log)
+    assert sorted(list_asked(toy, "all")) == sorted(list_asked(toy, "whole"))
+    for file in ("run3.dense", "run3.weights.txt", "run3.best15.out.gz"):
+        one, other = ((toy.directory / name / file).read_bytes() for name in ("all", "whole"))
+        assert one == other
+    stores = [NBestStore.open(toy.directory / name / "nbests.lmdb") for name in ("all", "whole")]
+    one, other = (store.tuning_set() for store in stores)
+    assert one.stats.tobytes() == other.stats.tobytes()
+    assert one.dense.tobytes() == other.dense.tobytes()
+    for store in stores:
+        store.close()
+
+
+def test_a_budget_limits_new_texts(toy: Toy, log: Log) -> None:
+    run = budget(toy, "work", 2)
+    result = tune(run, log)
+    best = dict[int, tuple[float, bytes]]()
+    with NBestStore.open(toy.directory / "work" / "nbests.lmdb") as store:
+        n_iterations, n_sentences = len(store.iterations()), store.n_sentences
+        stored = {
+            (str(sentence), text.decode())
+            for sentence in range(n_sentences)
+            for text in store.hypotheses(sentence)
+        }
+        for iteration in range(1, n_iterations + 1):
+            path = toy.directory / "work" / f"run{iteration}.best15.out.gz"
+            first: dict[int, bytes] = {}
+            for block in read_nbest_blocks(path):
+                scores = block.dense.astype(np.float64) @ np.array(result.weights.dense)
+                for row, sentence in enumerate(block.sentence_ids.tolist()):
+                    first.setdefault(sentence, block.text(row))
+                    if sentence not in best or scores[row] > best[sentence][0]:
+                        best[sentence] = scores[row], block.text(row)
+            for sentence, text in first.items():
+                assert store.iteration_list(iteration, sentence).texts[0] == text
+    asked = list_asked(toy, "work")
+    assert len(set(asked)) == len(asked)
+    # Besides, after the last iteration: what the result chooses of all lists.
+    chosen = {(str(sentence), text.decode()) for sentence, (_, text) in best.items()}
+    left_out = chosen - stored
+    assert left_out
+    assert set(asked) == stored | left_out
+    counts = Counter(sentence for sentence, _ in stored)
+    assert max(counts.values()) <= 2 * n_iterations
+    references = [(toy.directory / f"reference{i}").read_text().splitlines() for i in (0, 1)]
+    known = [
+        {word for line in lines for word in line.split()} for lines in zip(*references, strict=True)
+    ]
+    words = [(known[int(sentence)], text.split()) for sentence, text in chosen]
+    shares = [sum(word in right for word in text) / len(text) for right, text in words]
+    assert result.score == pytest.approx(np.mean(shares), abs=1e-12)
+    notes = [note.text for note in log.of(Note) if "score budget" in note.text]
+    assert len(notes) == 2 * n_iterations
+    assert f"left out in {len(left_out)} of {n_sentences} sentences: these" in notes[-1]
+    assert f"the score of the result is {result.score:.6f} instead of" in notes[-1]
+    again = tune(replace(run, existing="continue"), log)
+    assert again.score == result.score
+    assert len(list_asked(toy, "work")) == len(asked)
+    missing = toy.directory / "work" / "run2.best15.out.gz"
+    missing.unlink()
+    incomplete = tune(replace(run, existing="continue"), log)
+    (warning,) = [note.text for note in log.of(Note) if "that of the scored hyp" in note.text]
+    assert f"{missing}, which has those that the score budget left out, does not" in warning
+    assert f"instead of {incomplete.score:.6f}" in notes[-1]

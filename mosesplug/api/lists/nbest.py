@@ -234,31 +234,7 @@ class NBest(Tabular):
         block, wanted = self._block, np.asarray(rows, dtype=np.int64)
         if (np.diff(block.sentence_ids[wanted]) < 0).any():
             raise UsageError("rows: the sentences of n-best lists must be in ascending order")
-        sparse = SparseRows(block.sparse_indptr, block.sparse_indices, block.sparse_data)
-        taken = sparse.take(wanted)
-        outside = block.outside
-        return NBest.of_block(
-            NBestList(
-                path=block.path,
-                sentence_ids=block.sentence_ids[wanted],
-                buffer=block.buffer,
-                text_starts=block.text_starts[wanted],
-                text_ends=block.text_ends[wanted],
-                groups=block.groups,
-                dense=block.dense[wanted],
-                sparse_names=block.sparse_names,
-                sparse_indptr=taken.indptr,
-                sparse_indices=taken.indices,
-                sparse_data=taken.data,
-                scores=block.scores[wanted],
-                extra_starts=block.extra_starts[wanted],
-                extra_ends=block.extra_ends[wanted],
-                lines=block.lines[wanted],
-                outside=None if outside is None else outside[wanted],
-                has_texts=block.has_texts,
-            ),
-            self.ids,
-        )
+        return NBest.of_block(block.take(wanted), self.ids)
 
     def __repr__(self) -> str:
         sentences = count_noun(self.n_sentences, "sentence")

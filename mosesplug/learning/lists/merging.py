@@ -26,9 +26,11 @@ from mosesplug.learning.lists.blocks import (
     read_lists_ahead,
 )
 from mosesplug.learning.lists.references import check_reference_count, match_references
+from mosesplug.learning.questions import Questions
 from mosesplug.learning.watched import WatchedMetric, join_metrics, split_statistics
 from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.metrics.interpolated import InterpolatedReferences
+from mosesplug.metrics.scored import leave_unasked
 from mosesplug.scratch import ScratchDirectory
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 from mosesplug.store import NBestStore
@@ -56,6 +58,7 @@ class MergedLists:
         hypotheses: number of hypotheses read, duplicates included.
         watched_metrics: metrics that are reported beside it, with their statistics.
         notes: what to check about the texts and the references.
+        questions: asks for the statistics of commands, which are 0 here; None: they were asked.
     """
 
     tuning_set: TuningSet
@@ -63,6 +66,7 @@ class MergedLists:
     hypotheses: int
     watched_metrics: tuple[WatchedMetric, ...] = ()
     notes: tuple[str, ...] = ()
+    questions: Questions | None = None
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,7 @@ def load_lists(
     watched: Sequence[Metric] = (),
     dense: Sequence[str] | None = None,
     is_held_out: bool = False,
+    asks_later: bool = False,
     threads: int = 1,
     loaded: Callable[[int], None] = lambda done: None,
     check: Callable[[FeatureSpace], object] = lambda space: None,
@@ -105,14 +110,16 @@ def load_lists(
             metrics that use none.
         dense: names of the dense features of lists that name every value; None: those that
             ``find_dense_features`` returns.
+        asks_later: whether commands are asked later, by ``MergedLists.questions``.
         loaded: called with the number of files that have been read.
         check: called with the dense features of the lists when the first hypotheses are read; it
             raises for what does not fit, before anything else is read or compiled.
     """
+    joined = join_metrics(metric, watched)
     with store_lists(
         files,
         references,
-        join_metrics(metric, watched),
+        leave_unasked(joined) if asks_later else joined,
         settings,
         dense=dense,
         is_held_out=is_held_out,
@@ -121,12 +128,19 @@ def load_lists(
         check=check,
     ) as stored:
         prepared = stored.prepared_references
+        questions = None
+        if asks_later:
+            sentences = range(stored.store.n_sentences)
+            texts = [text for number in sentences for text in stored.store.hypotheses(number)]
+            questions = Questions(metric, tuple(watched), prepared, texts, threads)
         if watched and isinstance(prepared, InterpolatedReferences):
             # The signature is that of the objective, without the metrics that are only reported.
             prepared = prepared.parts[0]
         lists, watched_metrics = split_statistics(stored.store.tuning_set(), metric, watched)
         notes = note_text_signs(stored.store, stored.references, prepared.signature)
-        return MergedLists(lists, prepared.signature, stored.hypotheses, watched_metrics, notes)
+        return MergedLists(
+            lists, prepared.signature, stored.hypotheses, watched_metrics, notes, questions
+        )
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,8 @@ import pytest
 
 from mosesplug.errors import DataError, UsageError
 from mosesplug.learning.data import read_data, read_held_out_lists
-from mosesplug.learning.optimize import OptimizeResult, bind_optimizer, optimize
-from mosesplug.optimizers import Solution
+from mosesplug.learning.optimize import OptimizeResult, bind_optimizer, optimize, validate
+from mosesplug.optimizers import Solution, corpus_score
 from mosesplug.settings.learning import make_learning_settings
 
 SCORER = Path(__file__).parents[2] / "decoders" / "stand_in_scorer.py"
@@ -162,3 +163,56 @@ def test_the_example_of_comet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     texts = [line.split(" ||| ")[1] for line in Path("lists").read_text().splitlines()]
     expected = [[len(text) / 100, 1.0] for text in texts]
     assert sorted(data.problem.tuning_set.stats.tolist()) == sorted(expected)
+
+
+@pytest.mark.parametrize("metric", ["SHARE", "SHARE:0.7+BLEU:0.3"])
+@pytest.mark.parametrize("algorithm", ["mert", "kbmira"])
+def test_a_budget_of_whole_lists_changes_nothing(metric: str, algorithm: str) -> None:
+    shared = {"metric": metric, "algorithm": algorithm, "report-metric": ["TER"]}
+    plain = learn(scores=["SHARE=shares"], **shared)
+    within = learn(**{"score-command": [COMMAND], "score-budget": N_HYPOTHESES}, **shared)
+    assert solution(within).weights.tobytes() == solution(plain).weights.tobytes()
+    assert solution(within).score == solution(plain).score
+    tables = (result.data.problem.tuning_set for result in (plain, within))
+    one, other = (lists.stats.tobytes() + lists.dense.tobytes() for lists in tables)
+    assert one == other
+    watched = (result.data.watched_metrics[-1].statistics.tobytes() for result in (plain, within))
+    assert len(set(watched)) == 1
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_the_first_bests_of_the_result_are_scored(size: int) -> None:
+    within = learn(**{"score-command": [COMMAND], "score-budget": size, "algorithm": "kbmira"})
+    asked = [line.split("\t") for line in Path("log").read_text().splitlines()]
+    counts = Counter(sentence for sentence, *_ in asked)
+    assert set(counts.values()) <= set(range(1, size + 1))
+    whole = learn(scores=["SHARE=shares"]).data.problem
+    best = whole.tuning_set.first_best(solution(within).weights)
+    texts = [line.split(" ||| ")[1] for line in Path("lists").read_text().splitlines()]
+    known = {text for _, _, text in asked}
+    unscored = sum(texts[row] not in known for row in best.tolist())
+    (note,) = [note for note in within.notes if "score budget" in note]
+    n_scored = within.data.problem.tuning_set.n_hyps
+    assert note.startswith(f"{n_scored} of {N_SENTENCES * N_HYPOTHESES} hypotheses (")
+    if unscored:
+        assert f"in {unscored} sentence" in note
+    else:
+        # What is reported is what decoding all lists gives.
+        assert note.endswith("the new weights choose scored hypotheses only")
+        assert solution(within).score == pytest.approx(
+            corpus_score(whole, solution(within).weights), abs=1e-12
+        )
+    learn(**{"score-command": [COMMAND], "score-budget": size, "algorithm": "kbmira"})
+    assert len(Path("log").read_text().splitlines()) == len(asked)
+
+
+def test_a_budget_is_checked() -> None:
+    values: dict[str, Any] = {"score-command": [COMMAND], "score-budget": 2}
+    with pytest.raises(UsageError, match="BLEU: name a command's metric in --metric"):
+        learn(**values, metric="BLEU")
+    settings = make_learning_settings({"nbest": ["lists"], "refs": "refs", **values})
+    with pytest.raises(UsageError, match="not a cross-validation: leave it out"):
+        validate(settings, 3)
+    for other in ({"folds": 3}, {"runs": 3}, {"length-exponent": "0:1"}):
+        with pytest.raises(UsageError, match="exclude each other"):
+            learn(**values, **other)

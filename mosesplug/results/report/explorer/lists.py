@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from mosesplug.cores import usable_cores
 from mosesplug.errors import UsageError
+from mosesplug.optimizers.line_search.winners import find_winners, rank_hypotheses
 from mosesplug.results.report.explorer.packing import PackedArray, pack_arrays
-from mosesplug.results.report.explorer.selection import find_needed, rank_hypotheses
+from mosesplug.results.report.explorer.selection import find_needed
 from mosesplug.results.views.run import StoredRun
 from mosesplug.tuning_set import TuningSet
 
@@ -124,7 +125,8 @@ def pack_lists(
         return packed
     needed = find_needed(merged, run.metric, vectors)
     best_ranks = np.where(lists.ranks == 0, _MOST_RANK, lists.ranks).min(axis=0).astype(np.int64)
-    order = rank_hypotheses(merged, run.metric, vectors, needed, best_ranks)
+    wins = find_winners(merged, run.metric, vectors)
+    order = rank_hypotheses(needed, wins, best_ranks)
     count, fewest = min(count, merged.n_hyps), int(needed.sum())
     while True:
         packed = _pack(lists, np.sort(order[: max(count, fewest)]), columns)

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from mosesplug.errors import UsageError
 from mosesplug.metrics import metric
 from mosesplug.metrics.protocol import score_sentences
+from mosesplug.optimizers.line_search.winners import find_winners
 from mosesplug.results.report.explorer.formulas import find_formula
 from mosesplug.results.report.explorer.lists import RunLists, pack_lists, spread_sentences
 from mosesplug.results.report.explorer.packing import pack_array
 from mosesplug.results.report.explorer.run_data import gather_explorer
-from mosesplug.results.report.explorer.selection import find_needed, find_winners
+from mosesplug.results.report.explorer.selection import find_needed
 from mosesplug.results.views.run import StoredRun, open_run
 from mosesplug.results.views.texts import ParallelText
 from tests.results.report.explorer.explored import make_explored_run

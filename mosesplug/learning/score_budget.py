@@ -1,0 +1,128 @@
+"""Learn from those hypotheses of lists that a slow metric has time to score.
+
+With ``--score-budget N``, a command scores at most N texts of each sentence: half of them before
+the first optimization. Where the weights that are found choose a hypothesis that is not scored,
+more of that sentence are scored, and the weights are learned again. Hypotheses that are not scored
+do not take part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.arrays import Weights
+from mosesplug.errors import Message, UsageError, count_noun
+from mosesplug.learning.inputs import LearningData
+from mosesplug.optimizers.line_search.winners import (
+    choose_within_budget,
+    find_winners,
+    number_texts,
+)
+
+
+class ScoredLists:
+    """Merged lists, some of whose hypotheses are scored.
+
+    Args:
+        data: lists whose commands are not asked yet.
+        budget: most texts of each sentence to score.
+
+    Raises:
+        UsageError: the data are no n-best lists with texts.
+
+    Attributes:
+        budgets: int64 ``[n_sentences]``, how many more texts of each sentence may be scored.
+        is_scored: bool ``[n_hyps]``.
+        n_texts: number of texts that are scored.
+    """
+
+    def __init__(self, data: LearningData, budget: int) -> None:
+        if data.questions is None:
+            raise UsageError("{--score-budget} chooses among texts: give n-best lists with texts")
+        self._data, self._questions = data, data.questions
+        self._lists = lists = data.problem.tuning_set
+        self._owners = np.repeat(np.arange(lists.n_sentences), np.diff(lists.offsets))
+        self._texts = number_texts(self._owners, data.questions.texts)
+        self.is_scored = np.zeros(lists.n_hyps, dtype=np.bool_)
+        self.n_texts = 0
+        self.budgets = np.full(lists.n_sentences, budget)
+        self._visited: list[Weights] = []
+        nothing = self._questions.ask(lists, np.zeros(0, dtype=np.int64))
+        self._statistics = np.zeros((lists.n_hyps, nothing.shape[1]), dtype=nothing.dtype)
+
+    def extend(self, weights: Weights) -> bool:
+        """Score more hypotheses of the sentences whose 1-best is not scored.
+
+        Half of what a sentence may still have is scored at a time, at least two texts; or all, if
+        it suffices. The 1-best comes first, then the hypotheses that win along an axis through the
+        weights of this and earlier calls or on a line between them, then others by rank.
+
+        Returns:
+            Whether anything was scored.
+        """
+        self._visited.append(weights)
+        lists, unscored = self._lists, self.find_unscored(weights)
+        scores = lists.model_scores(weights)
+        order = np.lexsort((-scores, self._owners))
+        ranks = np.empty_like(order)
+        ranks[order] = np.arange(len(order)) - lists.offsets[self._owners]
+        _, places = np.unique(np.where(self.is_scored, -1, self._texts), return_index=True)
+        places = places[~self.is_scored[places]]
+        n_texts = np.bincount(self._owners[places], minlength=lists.n_sentences)
+        left, portions = self.budgets, np.zeros_like(self.budgets)
+        half = np.maximum(np.minimum(left, 2), (left + 1) // 2)
+        wanted = self._owners[unscored]
+        portions[wanted] = np.where(n_texts <= left, left, half)[wanted]
+        choice = choose_within_budget(
+            lists,
+            self._data.problem.metric,
+            self._visited,
+            needed=ranks == 0,
+            ranks=ranks,
+            texts=self._texts,
+            is_free=self.is_scored,
+            budgets=portions,
+        )
+        new = np.flatnonzero(choice.rows & ~self.is_scored)
+        self._statistics[new] = self._questions.ask(lists, new)
+        _, places = np.unique(self._texts[new], return_index=True)
+        np.subtract.at(self.budgets, self._owners[new[places]], 1)
+        self.n_texts += len(places)
+        self.is_scored[new] = True
+        return len(new) > 0
+
+    def find_unscored(self, weights: Weights) -> NDArray[np.int64]:
+        """Return the rows of 1-best hypotheses that are not scored."""
+        best = self._lists.first_best(weights)
+        return best[~self.is_scored[best]]
+
+    def take(self) -> LearningData:
+        """Return the data with the scored hypotheses only."""
+        rows = np.flatnonzero(self.is_scored)
+        lists = self._lists.take_hypotheses(rows)
+        lists, watched = self._questions.split(lists, self._statistics[rows])
+        problem = replace(self._data.problem, tuning_set=lists)
+        return replace(self._data, problem=problem, watched_metrics=watched)
+
+    def describe(self, weights: Weights) -> str:
+        """Return what is scored, and what that costs the resulting weights."""
+        lists = self._lists
+        wins = find_winners(lists, self._data.problem.metric, [self._visited[0], weights])
+        share = float(self.is_scored[wins].mean()) if wins.any() else 1.0
+        n_unscored = len(self.find_unscored(weights))
+        first_bests = "the new weights choose scored hypotheses only"
+        if n_unscored:
+            first_bests = (
+                f"in {count_noun(n_unscored, 'sentence')}, the new weights choose a hypothesis "
+                "that is not scored, so that the score at the end is not that of all hypotheses: "
+                "raise {--score-budget}"
+            )
+        return Message(
+            f"{np.count_nonzero(self.is_scored)} of {lists.n_hyps} hypotheses "
+            f"({count_noun(self.n_texts, 'text')}) are scored within the score budget, and "
+            f"{100 * share:.0f}% of those that win along an axis or between the first and the new "
+            f"weights; {first_bests}"
+        )
