@@ -222,9 +222,9 @@ def _entry(name: str, outside: Iterable[str] = ()) -> _Entry:
     other = ""
     if name:
         other = (
-            f"; if another program computes {name}, tune, optimize, oracle, mbr, score and compare "
-            f"take --score-command {name}=COMMAND, and optimize, oracle, score and compare "
-            f"--scores {name}=FILE"
+            f"; if another program computes it, use mosesplug optimize --score-command "
+            f"{name}=COMMAND or --scores {name}=FILE; oracle, score and compare take both options, "
+            "tune and mbr the first"
         )
     if name in _REFUSED:
         raise UsageError(f"the metric {name} is not supported: {_REFUSED[name]}; {known}{other}")

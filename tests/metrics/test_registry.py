@@ -74,7 +74,7 @@ def test_others_by_their_settings(name: str, settings: str, expected: Metric) ->
         (
             "bleu",
             "",
-            r"unknown metric 'bleu'; known metrics: BLEU.*bleu=FILE\. Did you mean BLEU\?",
+            r"unknown metric 'bleu'; known metrics: BLEU.*bleu=FILE;.*\. Did you mean BLEU\?",
         ),
         ("ter_sacrebleu", "", r"Did you mean TER-SACREBLEU\?"),
         ("NIST", "", r"unknown metric 'NIST'; known metrics: BLEU.*--score-command NIST=COMMAND"),
