@@ -100,6 +100,11 @@ class NBestList:
     def __len__(self) -> int:
         return len(self.sentence_ids)
 
+    @property
+    def ranges(self) -> tuple[Positions, Bytes, Positions, Positions]:
+        """Sentence ids, buffer, and where the text of each hypothesis begins and ends there."""
+        return self.sentence_ids, self.buffer, self.text_starts, self.text_ends
+
     def text(self, row: int) -> bytes:
         """Return the tokens of one hypothesis."""
         return self.buffer[self.text_starts[row] : self.text_ends[row]].tobytes()

@@ -48,11 +48,15 @@ class HypothesisRanges(NamedTuple):
         pairs = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
         return [text[start:end] for start, end in pairs]
 
-    def part(self, rows: slice) -> HypothesisRanges:
+    def part(self, rows: slice | NDArray[np.int64]) -> HypothesisRanges:
         """Return some of the hypotheses, in the same text."""
         return HypothesisRanges(
             self.sentence_ids[rows], self.buffer, self.starts[rows], self.ends[rows]
         )
+
+    def first_of_lists(self) -> HypothesisRanges:
+        """Return the first hypothesis of each sentence."""
+        return self.part(np.flatnonzero(np.diff(self.sentence_ids, prepend=-1)))
 
 
 def rewrite_texts(

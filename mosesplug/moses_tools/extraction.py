@@ -76,10 +76,7 @@ def score_n_best_list(block: NBestList, scorer: Scorer, *, threads: int = 2) -> 
         DataError, DecoderError: see ``Scorer.statistics``.
     """
     block.require_references(scorer.n_sentences)
-    statistics = scorer.statistics(
-        HypothesisRanges(block.sentence_ids, block.buffer, block.text_starts, block.text_ends),
-        threads=threads,
-    )
+    statistics = scorer.statistics(HypothesisRanges(*block.ranges), threads=threads)
     starts = np.flatnonzero(np.diff(block.sentence_ids, prepend=-1))
     sentences, offsets = block.sentence_ids[starts], np.append(starts, len(block))
     names = tuple(f"{name}_{i}" for name, width in block.groups for i in range(width))

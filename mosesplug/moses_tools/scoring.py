@@ -90,14 +90,7 @@ class _Part:
         if self.preprocessing:
             lines = self.preprocessing.apply(hypotheses.lines())
             hypotheses = HypothesisRanges.of_lines(lines, hypotheses.sentence_ids)
-        return self.metric.statistics(
-            self.prepared,
-            hypotheses.sentence_ids,
-            hypotheses.buffer,
-            hypotheses.starts,
-            hypotheses.ends,
-            threads=threads,
-        )
+        return self.metric.statistics(self.prepared, *hypotheses, threads=threads)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from mosesplug.decoders.protocol import BatchTask
 from mosesplug.errors import DataError, UsageError
 from mosesplug.events import CommandStarted, HeldOutScored, PhaseStarted, Watcher
 from mosesplug.metrics import Metric, PreparedReferences
+from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.metrics.scored import bind_source
 from mosesplug.settings.configuration import Configuration
 from mosesplug.tuning.graphs.files import DecodedText
@@ -76,14 +77,9 @@ class HeldOutScorer:
             DecoderError: the decoder failed.
         """
         lines = self.translate(scored_set, weights)
-        ends = np.cumsum([0, *map(len, lines)], dtype=np.int64)
+        hypotheses = HypothesisRanges.of_lines(lines, np.arange(len(lines)))
         statistics = self.metric.statistics(
-            scored_set.references,
-            np.arange(len(lines)),
-            np.frombuffer(b"".join(lines), dtype=np.uint8),
-            ends[:-1],
-            ends[1:],
-            threads=self.threads,
+            scored_set.references, *hypotheses, threads=self.threads
         )
         return float(self.metric.score(statistics.sum(axis=0, dtype=np.float64)))
 

@@ -21,6 +21,7 @@ from mosesplug.extras.srilm.nbest_files import (
 )
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics.edit.wer import Wer
+from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.optimizers import Problem, Solution, algorithm
 from mosesplug.optimizers.bounds import Bounds
 from mosesplug.settings.algorithm_options import make_options
@@ -150,15 +151,8 @@ def _count_errors(hypotheses: Sequence[Sequence[bytes]], reference: Sequence[byt
     """Return errors and reference words of each hypothesis of an utterance."""
     metric = Wer()
     texts = [b" ".join(words) for words in hypotheses]
-    ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
-    stats = metric.statistics(
-        metric.prepare([[b" ".join(reference)]]),
-        np.zeros(len(texts), dtype=np.int64),
-        np.frombuffer(b"".join(texts), dtype=np.uint8),
-        ends[:-1],
-        ends[1:],
-    )
-    return stats.astype(np.float64)
+    ranges = HypothesisRanges.of_lines(texts, np.zeros(len(texts), dtype=np.int64))
+    return metric.statistics(metric.prepare([[b" ".join(reference)]]), *ranges).astype(np.float64)
 
 
 def optimize_weights(

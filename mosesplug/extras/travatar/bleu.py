@@ -79,9 +79,7 @@ class CorpusBleu(Measure):
         texts = texts.factor(self.factor)
         words = compile_words([texts.references], fold=False)
         ngrams = compile_ngrams(words, 1, self.order)
-        hypotheses = check_hypotheses(
-            texts.sentence_ids, *texts.buffer(), n_sentences=len(texts.references)
-        )
+        hypotheses = check_hypotheses(*texts.ranges, n_sentences=len(texts.references))
         n = len(texts.sentence_ids)
         counts = np.empty((n, 2 * self.order), dtype=np.int32)
 

@@ -25,6 +25,7 @@ from mosesplug.extras.travatar.measure import (
 )
 from mosesplug.extras.travatar.ribes import ribes
 from mosesplug.metrics.edit.wer import Wer
+from mosesplug.metrics.protocol import Metric
 from mosesplug.metrics.ter.sacrebleu import TerSacrebleu
 
 
@@ -62,18 +63,7 @@ def zeroone(settings: str) -> Measure:
 
 def wer(settings: str) -> Measure:
     """Return the word error rate: Levenshtein distance by words of the reference."""
-
-    def count(texts: Texts, threads: int) -> Floats:
-        metric = Wer()
-        stats = metric.statistics(
-            metric.prepare([texts.references]),
-            texts.sentence_ids,
-            *texts.buffer(),
-            threads=threads,
-        )
-        return stats.astype(np.float64)
-
-    return _rate("wer", settings, "reverse", count)
+    return _rate("wer", settings, "reverse", Wer())
 
 
 def ter(settings: str) -> Measure:
@@ -82,34 +72,23 @@ def ter(settings: str) -> Measure:
     Travatar's counts are the same, except in long sentences where much is moved: it moves blocks of
     up to 50 words and tries any number of shifts. Its tercpp is not the one in Moses.
     """
-
-    def count(texts: Texts, threads: int) -> Floats:
-        metric = TerSacrebleu()
-        stats = metric.statistics(
-            metric.prepare([texts.references]),
-            texts.sentence_ids,
-            *texts.buffer(),
-            threads=threads,
-        )
-        return stats.astype(np.float64)
-
-    return _rate("ter", settings, "inverse", count)
+    return _rate("ter", settings, "inverse", TerSacrebleu())
 
 
-def _rate(name: str, settings: str, reverse: str, count: object) -> Measure:
+def _rate(name: str, settings: str, reverse: str, metric: Metric) -> Measure:
     """Return an error rate with the settings ``factor`` and the one that reverses it."""
     parsed = parse_settings(name, settings)
     refuse_settings(name, parsed, (reverse, "factor"))
     factor = parse_integer(parsed, "factor", 0, 0)
-    assert callable(count)
 
-    def of_factor(texts: Texts, threads: int) -> Floats:
-        found: Floats = count(texts.factor(factor), threads)
-        return found
+    def count(texts: Texts, threads: int) -> Floats:
+        texts = texts.factor(factor)
+        references = metric.prepare([texts.references])
+        return metric.statistics(references, *texts.ranges, threads=threads).astype(np.float64)
 
     return Average(
         f"{name}:{settings}" if settings else name,
-        of_factor,
+        count,
         ("errors", "reference_length"),
         is_rate=True,
         is_reversed=parse_choice(parsed, reverse, ("false", "true")) == "true",

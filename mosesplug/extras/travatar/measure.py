@@ -19,6 +19,7 @@ from formats.decimals import parse_number
 from formats.errors import FormatError, quote
 from mosesplug.arrays import Floats, Ints, Ints32
 from mosesplug.errors import DataError, UsageError
+from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.metrics.protocol import Metric, PreparedReferences, UnsmoothedMetric
 
 _COLUMN_SEPARATOR = b" |COL| "
@@ -47,10 +48,10 @@ class Texts:
                 "Check that n-best list and references belong together"
             )
 
-    def buffer(self) -> tuple[NDArray[np.uint8], Ints, Ints]:
-        """Return the hypotheses as one text, and where each begins and ends."""
-        ends = np.cumsum([0, *map(len, self.hypotheses)], dtype=np.int64)
-        return np.frombuffer(b"".join(self.hypotheses), dtype=np.uint8), ends[:-1], ends[1:]
+    @property
+    def ranges(self) -> HypothesisRanges:
+        """The hypotheses as ranges of one text."""
+        return HypothesisRanges.of_lines(self.hypotheses, self.sentence_ids)
 
     def factor(self, number: int) -> Texts:
         """Return the texts of one factor."""

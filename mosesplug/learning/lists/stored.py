@@ -247,16 +247,7 @@ def _score_again(
     outside = None
     if needs_outside(joined):
         outside = find_scores(sources, owners, texts, store.sentence_ids)
-    statistics = compute_statistics(
-        joined,
-        prepared,
-        hypotheses.sentence_ids,
-        hypotheses.buffer,
-        hypotheses.starts,
-        hypotheses.ends,
-        outside,
-        threads=threads,
-    )
+    statistics = compute_statistics(joined, prepared, *hypotheses, outside, threads=threads)
     if len(metrics) > 1 and isinstance(prepared, InterpolatedReferences):
         prepared = prepared.parts[0]
     return statistics, prepared

@@ -39,6 +39,7 @@ from mosesplug.learning.made_features import apply_recorded, check_unused_weight
 from mosesplug.learning.sparse_coverage import SparseCoverage
 from mosesplug.learning.weighted_graphs import WeightedGraph
 from mosesplug.learning.weights import score_hypotheses
+from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.metrics.protocol import Metric, needs_outside, needs_texts
 from mosesplug.metrics.scored import change_scored, find_scorers
 from mosesplug.settings.lengths import LengthRange
@@ -228,16 +229,11 @@ def pairwise_scores(
     distinct = list(dict.fromkeys(texts))
     places = {text: place for place, text in enumerate(distinct)}
     n = len(distinct)
-    ends = np.cumsum([len(text) for text in distinct], dtype=np.int64)
-    starts = np.concatenate([np.zeros(1, dtype=np.int64), ends])[:-1]
+    numbers = np.arange(n)
+    pairs = HypothesisRanges.of_lines(distinct, numbers).part(np.tile(numbers, n))
     # Hypotheses of the same reference follow each other, which prepares references once.
-    rows = metric.statistics(
-        metric.prepare([distinct]),
-        np.repeat(np.arange(n, dtype=np.int64), n),
-        np.frombuffer(b"".join(distinct), dtype=np.uint8),
-        np.tile(starts, n),
-        np.tile(ends, n),
-    )
+    pairs = pairs._replace(sentence_ids=np.repeat(numbers, n))
+    rows = metric.statistics(metric.prepare([distinct]), *pairs)
     scores = metric.sentence_scores(rows.astype(np.float64)).reshape(n, n).T
     columns = [places[text] for text in texts]
     return np.asarray(scores[np.ix_(columns, columns)], dtype=np.float64)

@@ -260,9 +260,7 @@ def _score(
     hypotheses: HypothesisRanges,
     weights: NDArray[np.float64] | None,
 ) -> float:
-    statistics: NDArray[Any] = metric.statistics(
-        prepared, hypotheses.sentence_ids, hypotheses.buffer, hypotheses.starts, hypotheses.ends
-    )
+    statistics: NDArray[Any] = metric.statistics(prepared, *hypotheses)
     if weights is not None:
         statistics = weights[hypotheses.sentence_ids, None] * statistics
     score = float(metric.score(statistics.sum(axis=0, dtype=np.float64)))

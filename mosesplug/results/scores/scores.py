@@ -74,9 +74,7 @@ def read_first_best(path: StrPath, n_sentences: int) -> HypothesisRanges:
     """
     block = read_nbest(path)
     block.require_references(n_sentences)
-    rows = np.flatnonzero(np.diff(block.sentence_ids, prepend=-1))
-    starts, ends = block.text_starts[rows], block.text_ends[rows]
-    return HypothesisRanges(block.sentence_ids[rows], block.buffer, starts, ends)
+    return HypothesisRanges(*block.ranges).first_of_lists()
 
 
 def corpus_score(metric: Metric, statistics: NDArray[np.int32]) -> float:

@@ -70,10 +70,7 @@ class PreparedMetric:
         return compute_statistics(
             self.metric,
             self.references,
-            hypotheses.sentence_ids,
-            hypotheses.buffer,
-            hypotheses.starts,
-            hypotheses.ends,
+            *hypotheses,
             outside,
             threads=threads or usable_cores(),
         )
@@ -241,10 +238,7 @@ def score_translation(
     views = views_of_signatures(score.signature for score in scores)
     signs: list[WarningSign] = []
     if block is not None and block.has_texts and views:
-        rows = np.flatnonzero(np.diff(block.sentence_ids, prepend=-1))
-        lines = HypothesisRanges(
-            block.sentence_ids[rows], block.buffer, block.text_starts[rows], block.text_ends[rows]
-        ).lines()
+        lines = HypothesisRanges(*block.ranges).first_of_lists().lines()
         signs = find_text_signs(references, lines, views, rewriting="lists")
     elif texts is not None:
         signs = find_text_signs(references, texts.lines(), views)
@@ -288,10 +282,7 @@ def _select_hypotheses(
             path=block.path,
             remedy="Give the n-best list of the whole text that the references translate",
         )
-    hypotheses = HypothesisRanges(
-        block.sentence_ids, block.buffer, block.text_starts, block.text_ends
-    )
-    statistics = metric.statistics(hypotheses, outside=block.outside)
+    statistics = metric.statistics(HypothesisRanges(*block.ranges), outside=block.outside)
     if selection == "oracle":
         lists = TuningSet(
             space=FeatureSpace(()),
