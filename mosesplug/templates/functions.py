@@ -49,8 +49,8 @@ class WordTranslationFeature(PhraseTemplate):
     With contexts, ``WT_das,haus~house`` and ``WT_haus~the,house``. Source contexts are all other
     words of the source sentence, on their side of the comma, and ``<s>`` for the first word. Target
     contexts are all earlier words of the hypothesis, or ``<s>`` for the first one; Moses declares
-    them, but refuses to compute them. With vocabularies, other words are ``OTHER``, and contexts
-    are words of the vocabulary only.
+    them, but refuses to compute them. The bundled decoder computes them with a ``window``. With
+    vocabularies, other words are ``OTHER``, and contexts are words of the vocabulary only.
     """
 
     simple: Annotated[bool, Opt("Features without contexts")] = True
@@ -74,6 +74,10 @@ class WordTranslationFeature(PhraseTemplate):
         return "source" if self.source_context else "phrase"
 
     @property
+    def reach(self) -> int | None:
+        return (self.window or None) if self.target_context else 0
+
+    @property
     def needs(self) -> frozenset[Need]:
         return frozenset(("alignment",))
 
@@ -82,7 +86,12 @@ class WordTranslationFeature(PhraseTemplate):
         return self.source_words
 
     def split_scopes(self) -> tuple[PhraseTemplate, ...]:
-        return _split_contexts(self)
+        if not self.target_context or not (self.simple or self.source_context):
+            return _split_contexts(self)
+        return (
+            *_split_contexts(replace(self, target_context=False)),
+            replace(self, simple=False, source_context=False),
+        )
 
     def split_phrase(self, phrase: Phrase) -> Iterator[Phrase]:
         """Yield the aligned words."""

@@ -76,10 +76,10 @@ def _check(template: Template, path: str) -> None:
     if not isinstance(template, WordTranslationFeature):
         return
     place = f"{path}: [{template.name}]"
-    if template.target_context:
+    if template.reach is None:
         raise UsageError(
-            f"{place} target-context: no decoder computes features of earlier target words. "
-            f"{_USE_LISTS}"
+            f"{place} target-context: no decoder computes features of all earlier target words. "
+            f"The bundled decoder needs a window, such as window = 2. {_USE_LISTS}"
         )
     if (template.source_words is None) != (template.target_words is None):
         raise UsageError(

@@ -79,8 +79,27 @@ class Template:
         """The source words that have features of their own."""
         return None
 
+    @property
+    def reach(self) -> int | None:
+        """How many target words before a phrase its features see; None: all."""
+        return 0
+
+    def split_scopes(self) -> tuple[Template, ...]:
+        """Return templates of one scope each that together have its features."""
+        return (self,)
+
     def count(self, derivation: AlignedDerivation) -> Counts:
         """Return the features of a derivation."""
+        raise NotImplementedError
+
+    def count_extension(self, history: Words, pair: PhrasePair, *, is_final: bool) -> Counts:
+        """Return the features that a phrase pair adds to a hypothesis.
+
+        Args:
+            history: the last words of the hypothesis, at least as many as ``reach``, or ``<s>`` and
+                all of its words.
+            is_final: whether the sentence ends after the pair.
+        """
         raise NotImplementedError
 
     def _collect(self, features: Iterable[str]) -> Counts:
@@ -101,7 +120,6 @@ class PhraseTemplate(Template):
         raise NotImplementedError
 
     def split_scopes(self) -> tuple[PhraseTemplate, ...]:
-        """Return templates of one scope each that together have its features."""
         return (self,)
 
     def split_phrase(self, phrase: Phrase) -> Iterator[Phrase]:
@@ -115,6 +133,11 @@ class PhraseTemplate(Template):
             features += self.features(phrase, PhraseContext(derivation.source, target, begin))
             begin += len(phrase.pair.target)
         return self._collect(features)
+
+    def count_extension(self, history: Words, pair: PhrasePair, *, is_final: bool) -> Counts:
+        before = history[1:] if history[:1] == (BOS,) else history
+        context = PhraseContext((), before + pair.target, len(before))
+        return self._collect(self.features(Phrase(0, pair), context))
 
     def count_pair(self, pair: PhrasePair) -> Counts:
         """Return the features of a phrase pair, wherever it is.
@@ -161,6 +184,10 @@ class NgramTemplate(Template):
         """The length of the longest n-gram."""
         raise NotImplementedError
 
+    @property
+    def reach(self) -> int:
+        return self.order - 1
+
     def features(self, window: Words) -> Iterator[str]:
         """Yield the n-grams that end with a window, without prefix.
 
@@ -171,14 +198,13 @@ class NgramTemplate(Template):
         raise NotImplementedError
 
     def count(self, derivation: AlignedDerivation) -> Counts:
-        return self.count_words(derivation.target)
+        return self.count_extension((BOS,), PhrasePair((), derivation.target), is_final=True)
 
-    def count_words(self, target: Words) -> Counts:
-        """Return the features of the words of a hypothesis."""
-        words = (BOS, *target, EOS)
+    def count_extension(self, history: Words, pair: PhrasePair, *, is_final: bool) -> Counts:
+        words = history + pair.target + (EOS,) * is_final
         return self._collect(
             feature
-            for end in range(2, len(words) + 1)
+            for end in range(len(history) + 1, len(words) + 1)
             for feature in self.features(words[max(0, end - self.order) : end])
         )
 

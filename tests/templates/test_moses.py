@@ -25,7 +25,7 @@ ALL = (
     WordTranslationFeature("WT"),
     WordTranslationFeature("WC", False, True, source_words=WORDS, target_words=WORDS),
     TargetWordInsertionFeature("TWI", words=WORDS),
-    WordTranslationFeature("WN", True, True, window=2),
+    WordTranslationFeature("WN", True, True, True, window=2),
     PhrasePairFeature("PP"),
     PhrasePairFeature("PC", True, True, True, WORDS),
     PhraseLengthFeature("PL"),
@@ -51,7 +51,7 @@ def test_round_trip(tmp_path: Path) -> None:
     [
         (
             WordTranslationFeature("WT", target_context=True),
-            "target-context: no decoder computes .* rerank",
+            "target-context: no decoder computes .* window, .* rerank",
         ),
         (WordTranslationFeature("WT", target_words=WORDS), "both sides or of none"),
     ],

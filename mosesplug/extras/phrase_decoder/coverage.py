@@ -14,9 +14,10 @@ import numpy as np
 
 from mosesplug.arrays import Floats, Ints
 from mosesplug.errors import DataError
-from mosesplug.extras.phrase_decoder.model import Model, weigh_sparse
-from mosesplug.templates.derivation import Phrase, PhrasePair
+from mosesplug.extras.phrase_decoder.model import Model
+from mosesplug.templates.derivation import Phrase, PhrasePair, Words
 from mosesplug.templates.reading import split_words
+from mosesplug.templates.template import PhraseTemplate
 
 LONGEST_SENTENCE = 500
 """Estimates are stored for every span: memory grows with the square, time even faster."""
@@ -32,6 +33,7 @@ class Options:
         start, end, width: int64 ``[n_spans]``; source words ``start .. end``.
         first: int64 ``[n_spans + 1]``; a span's pairs are ``pairs[first[i]:first[i + 1]]``.
         counts: int64 ``[n_spans]``; number of phrase pairs of each span.
+        phrases: the phrase pairs with their words; empty if no sparse feature sees other words.
         contextual: for each phrase pair, the values of sparse features that see the sentence, by
             name; empty if the model has none.
         score: float64 ``[n_pairs]``; ``Model.score`` plus the weighted sum of these features.
@@ -44,6 +46,7 @@ class Options:
     pairs: Ints
     width: Ints
     counts: Ints
+    phrases: Sequence[Phrase]
     contextual: Sequence[Mapping[str, float]]
     score: Floats
     estimate: Floats
@@ -62,8 +65,15 @@ def find_phrase_pairs(model: Model, words: Sequence[bytes]) -> Options:
     bounds = np.array(spans, dtype=np.int64).reshape(-1, 2)
     options = np.concatenate(pairs) if pairs else np.zeros(0, dtype=np.int64)
     counts = np.diff(first)
-    contextual = _count_contextual(model, words, np.repeat(bounds, counts, axis=0), options)
-    more = np.array([weigh_sparse(model.features, values) for values in contextual] or 0.0)
+    source = split_words(b" ".join(words))
+    templates = model.features.templates_of("source")
+    phrases = []
+    if templates or model.features.target_templates:
+        phrases = _describe(model, source, np.repeat(bounds, counts, axis=0), options)
+    contextual = [
+        _count_contextual(templates, phrase, source) for phrase in phrases * bool(templates)
+    ]
+    more = np.array([model.features.weigh(values) for values in contextual] or 0.0)
     return Options(
         start=bounds[:, 0],
         end=bounds[:, 1],
@@ -71,29 +81,36 @@ def find_phrase_pairs(model: Model, words: Sequence[bytes]) -> Options:
         pairs=options,
         width=bounds[:, 1] - bounds[:, 0] + 1,
         counts=counts,
+        phrases=phrases,
         contextual=contextual,
         score=model.score[options] + more,
         estimate=model.estimate[options] + more,
     )
 
 
+def _describe(model: Model, source: Words, spans: Ints, pairs: Ints) -> list[Phrase]:
+    """Return the words and the alignment of each phrase pair at its span."""
+    return [
+        Phrase(
+            start,
+            PhrasePair(
+                source[start : end + 1],
+                split_words(b" ".join(model.target(pair))),
+                model.alignments[pair],
+            ),
+        )
+        for (start, end), pair in zip(spans.tolist(), pairs.tolist(), strict=True)
+    ]
+
+
 def _count_contextual(
-    model: Model, words: Sequence[bytes], spans: Ints, pairs: Ints
-) -> list[dict[str, float]]:
-    """Return, for each phrase pair at its span, the values of features of contexts."""
-    templates = model.features.templates_of("source")
-    if not templates:
-        return []
-    source = split_words(b" ".join(words))
-    rows = []
-    for (start, end), option in zip(spans.tolist(), pairs.tolist(), strict=True):
-        target = split_words(b" ".join(model.target(option)))
-        pair = PhrasePair(source[start : end + 1], target, model.alignments[option])
-        counts: dict[str, float] = {}
-        for template in templates:
-            counts.update(template.count_phrase(Phrase(start, pair), source))
-        rows.append(counts)
-    return rows
+    templates: Sequence[PhraseTemplate], phrase: Phrase, source: Words
+) -> dict[str, float]:
+    """Return the values of features of source contexts."""
+    counts: dict[str, float] = {}
+    for template in templates:
+        counts.update(template.count_phrase(phrase, source))
+    return counts
 
 
 def _future_costs(options: Options, length: int) -> list[list[float]]:

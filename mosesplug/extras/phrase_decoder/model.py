@@ -200,7 +200,7 @@ def build_model(
     sparse = [_count_sparse(local, pair) for pair in pairs] if local else ()
     score = values @ features.weights
     if sparse:
-        score += np.array([weigh_sparse(features, counts) for counts in sparse])
+        score += np.array([features.weigh(counts) for counts in sparse])
     estimate = score + (total - inner) * float(features.weights_of("KENLM")[0])
     if table_limit is None:
         table_limit = int(table.arguments.get("table-limit", DEFAULT_TABLE_LIMIT))
@@ -235,12 +235,6 @@ def _count_sparse(templates: Sequence[PhraseTemplate], pair: TableEntry) -> Mapp
     for template in templates:
         counts.update(template.count_pair(words))
     return counts
-
-
-def weigh_sparse(features: ModelFeatures, counts: Mapping[str, float]) -> float:
-    """Return the weighted sum of sparse features."""
-    weights = features.sparse_weights
-    return sum(weights.get(name, 0.0) * value for name, value in counts.items())
 
 
 def _feature(features: ModelFeatures, kind: str) -> Feature:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from formats.weights.files import parse_weight_overwrite
 from mosesplug.arrays import Floats
 from mosesplug.errors import DataError, UsageError
 from mosesplug.templates.declaration import FUNCTIONS, read_ini_function
-from mosesplug.templates.template import NgramTemplate, PhraseTemplate, Scope, Template
+from mosesplug.templates.template import PhraseTemplate, Template
 
 _Fault = Callable[..., FormatError]
 
@@ -89,7 +90,7 @@ class ModelFeatures:
         features: the feature functions, at most one of each kind.
         weights: float64 ``[number of values]``.
         path: the path of the configuration.
-        templates: the sparse feature functions, none of which has target contexts.
+        templates: the sparse feature functions, whose target contexts have a window.
         sparse_weights: the weights of their features, by name; missing ones are 0.
     """
 
@@ -99,18 +100,25 @@ class ModelFeatures:
     templates: tuple[Template, ...] = ()
     sparse_weights: Mapping[str, float] = field(default_factory=dict)
 
-    def templates_of(self, scope: Scope) -> tuple[PhraseTemplate, ...]:
-        """Return the sparse feature functions of phrases that have a scope."""
+    def templates_of(self, scope: Literal["phrase", "source"]) -> tuple[PhraseTemplate, ...]:
+        """Return the parts of sparse feature functions that have a scope."""
         return tuple(
-            template
-            for template in self.templates
-            if isinstance(template, PhraseTemplate) and template.scope == scope
+            part for part in self._parts if isinstance(part, PhraseTemplate) and part.scope == scope
         )
 
     @property
-    def ngrams(self) -> tuple[NgramTemplate, ...]:
-        """The sparse feature functions of n-grams."""
-        return tuple(template for template in self.templates if isinstance(template, NgramTemplate))
+    def target_templates(self) -> tuple[Template, ...]:
+        """The parts of sparse feature functions that see target words before a phrase."""
+        return tuple(part for part in self._parts if part.scope == "target")
+
+    @property
+    def _parts(self) -> Iterator[Template]:
+        return (part for template in self.templates for part in template.split_scopes())
+
+    def weigh(self, counts: Mapping[str, float]) -> float:
+        """Return the weighted sum of values of sparse features."""
+        weights = self.sparse_weights
+        return sum(weights.get(name, 0.0) * value for name, value in counts.items())
 
     def of_kind(self, kind: str) -> Feature | None:
         """Return the feature of that kind, if the model has one."""
@@ -172,12 +180,13 @@ def _read_template(path: str, line: FeatureLine) -> Template:
         template = read_ini_function(" ".join(words), Path())
     except UsageError as error:
         raise FormatError(str(error), path=path, line=line.line) from error
-    if isinstance(template, PhraseTemplate) and template.scope == "target":
+    if template.reach is None:
         raise FormatError(
-            f"no decoder computes target-context of {line.name}",
+            f"target-context of {line.name} has no window: all earlier words are contexts, so no "
+            "hypotheses could be recombined",
             path=path,
             line=line.line,
-            remedy="Leave it out, and learn features of target contexts from n-best lists",
+            remedy="Add window=2, for example, or learn these features from n-best lists",
         )
     return template
 

@@ -17,9 +17,7 @@ from itertools import islice
 import numpy as np
 
 from mosesplug.arrays import Floats
-from mosesplug.extras.phrase_decoder.model import weigh_sparse
 from mosesplug.extras.phrase_decoder.search_graph import PhraseGraph
-from mosesplug.templates.reading import split_words
 
 
 @dataclass(frozen=True)
@@ -62,9 +60,7 @@ def find_best_derivations(
         for edge in path if model.features.templates else ():
             for name, value in graph.sparse_values(edge):
                 sparse[name] = sparse.get(name, 0.0) + value
-        for template in model.features.ngrams:
-            sparse.update(template.count_words(split_words(b" ".join(words))))
-        score = float(values @ model.features.weights) + weigh_sparse(model.features, sparse)
+        score = float(values @ model.features.weights) + model.features.weigh(sparse)
         derivations.append(PhraseDerivation(words, values, score, path, sparse))
     return derivations
 

@@ -21,7 +21,6 @@ import numpy as np
 from mosesplug.arrays import Bools, Floats, Ints, Ints32
 from mosesplug.extras.phrase_decoder.coverage import Coverages, find_phrase_pairs
 from mosesplug.extras.phrase_decoder.model import Model
-from mosesplug.extras.phrase_decoder.ngrams import Ngrams
 from mosesplug.extras.phrase_decoder.search_graph import (
     DISCONTINUOUS,
     MONOTONE,
@@ -29,6 +28,7 @@ from mosesplug.extras.phrase_decoder.search_graph import (
     SWAP,
     PhraseGraph,
 )
+from mosesplug.extras.phrase_decoder.target_features import TargetFeatures
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,9 @@ class _Search:
         self.options = find_phrase_pairs(model, words)
         self.widths = sorted(set(self.options.width.tolist()))
         self.boundary = Boundary(model, self.options.pairs)
-        self.ngrams = Ngrams(model, self.options.pairs) if model.features.ngrams else None
+        self.targets: TargetFeatures | None = None
+        if model.features.target_templates:
+            self.targets = TargetFeatures(model.features, self.options.phrases)
         self.coverages = Coverages(self.options, self.length, limits.distortion_limit)
         features = model.features
         self.distortion = float(features.weights_of("Distortion")[0])
@@ -177,8 +179,8 @@ class _Search:
         total = base[row] + options.score[option] + model.turn_score[pair, backward[row]]
         total += self.lm_weight * score
         history = stack.history[hypothesis[row]]
-        if self.ngrams is not None:
-            sparse, history = self.ngrams.extend(history, option, final)
+        if self.targets is not None:
+            sparse, history = self.targets.extend(self.targets.number(history, option, final))
             total += sparse
         self._push(
             covered,
@@ -235,7 +237,7 @@ class _Search:
             found.coverage * np.int64(len(self.model.language_model.state)) + found.state,
             last,
         ]
-        if self.ngrams is not None:
+        if self.targets is not None:
             keys.append(found.history)
         order = np.lexsort((-found.total, *keys))
         changes = np.zeros(len(order), dtype=np.bool_)
@@ -270,10 +272,17 @@ class _Search:
         sizes = [len(stack.node) for stack in self.stacks]
         first_edge = np.zeros(self.n_nodes + 1, dtype=np.int64)
         np.cumsum(np.bincount(head, minlength=self.n_nodes), out=first_edge[1:])
+        node_covered = np.repeat(np.arange(self.length + 1), sizes)
+        extension = np.zeros(0, dtype=np.int64)
+        if self.targets is not None:
+            history = np.concatenate([stack.history for stack in self.stacks])[found.tail]
+            is_final = node_covered[head] == self.length
+            extension = self.targets.number(history, found.option, is_final)
         return PhraseGraph(
             model=self.model,
+            targets=self.targets,
             node_score=node_score,
-            node_covered=np.repeat(np.arange(self.length + 1), sizes),
+            node_covered=node_covered,
             node_pair=np.concatenate([stack.pair for stack in self.stacks]),
             goals=self.stacks[-1].node,
             first_edge=first_edge,
@@ -283,6 +292,7 @@ class _Search:
             contextual=[self.options.contextual[option] for option in found.option.tolist()]
             if self.options.contextual
             else (),
+            extension=extension,
             start=self.options.start[found.span],
             end=self.options.end[found.span],
             language_model=found.language_model,

@@ -18,6 +18,7 @@ from formats.graphs.hypergraph import (
 from mosesplug.arrays import Bools, Floats, Ints
 from mosesplug.extras.phrase_decoder.model import Model
 from mosesplug.extras.phrase_decoder.model_file import N_REORDERING, ModelFeatures
+from mosesplug.extras.phrase_decoder.target_features import TargetFeatures
 
 N_DIRECTION = N_REORDERING // 2
 MONOTONE, SWAP, DISCONTINUOUS = range(N_DIRECTION)
@@ -42,6 +43,8 @@ class PhraseGraph:
         pair: int64 ``[n_edges]``; phrase pair.
         contextual: for each edge, the values of sparse features that see the sentence, by name;
             empty if the model has none.
+        targets: sparse features that see target words before a phrase; None if the model has none.
+        extension: int64 ``[n_edges]``; the extension of each edge in ``targets``.
         start, end: int64 ``[n_edges]``; the source words ``start .. end`` that it translates.
         language_model: float64 ``[n_edges]``; log probability of the words at the phrase boundary.
         jump: int64 ``[n_edges]``; distance from the last word translated before.
@@ -51,6 +54,7 @@ class PhraseGraph:
     """
 
     model: Model
+    targets: TargetFeatures | None
     node_score: Floats
     node_covered: Ints
     node_pair: Ints
@@ -60,6 +64,7 @@ class PhraseGraph:
     tail: Ints
     pair: Ints
     contextual: Sequence[Mapping[str, float]]
+    extension: Ints
     start: Ints
     end: Ints
     language_model: Floats
@@ -72,6 +77,8 @@ class PhraseGraph:
         for rows, row in ((self.model.sparse, self.pair[edge]), (self.contextual, edge)):
             if rows:
                 yield from rows[row].items()
+        if self.targets is not None:
+            yield from self.targets.count(int(self.extension[edge])).items()
 
     def edge_values(self, edges: Ints) -> Floats:
         """Return the feature values of edges, float64 ``[len(edges), n_values]``."""

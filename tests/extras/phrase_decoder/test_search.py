@@ -17,10 +17,12 @@ from mosesplug.extras.phrase_decoder.model import Model, load_model
 from mosesplug.extras.phrase_decoder.model_file import read_features
 from mosesplug.extras.phrase_decoder.n_best import PhraseDerivation, find_best_derivations
 from mosesplug.extras.phrase_decoder.search import Limits, search
-from mosesplug.templates.declaration import read_ini_function
+from mosesplug.extras.phrase_decoder.search_graph import PhraseGraph
+from mosesplug.templates.declaration import Templates, read_ini_function
 from mosesplug.templates.derivation import AlignedDerivation, Phrase, PhrasePair
 
 Systems = Callable[..., Any]
+Phrases = tuple[tuple[int, int, str], ...]
 EVERYTHING: dict[str, Any] = {"stack": 0, "beam_threshold": 0.0}
 SENTENCES = ("a b c", "c b a b", "a unknown b", "c c a b", "b")
 
@@ -38,6 +40,18 @@ def grouped(derivation: PhraseDerivation, model: Model) -> dict[str, list[float]
         for feature in model.features.features
         if any(feature.tuneable)
     }
+
+
+def phrases_of(graph: PhraseGraph, derivation: PhraseDerivation) -> Phrases:
+    """Source span and target of each phrase, in the order of the translation."""
+    return tuple(
+        (
+            int(graph.start[edge]),
+            int(graph.end[edge]),
+            b" ".join(graph.model.target(int(graph.pair[edge]))).decode(),
+        )
+        for edge in derivation.edges
+    )
 
 
 @pytest.mark.parametrize("distortion_limit", [-1, 0, 1, 2])
@@ -97,14 +111,7 @@ def test_features_are_those_of_the_definitions(random_system: Systems, seed: int
     model = load(system, sentence)
     graph = search(model, sentence.encode().split(), Limits(**EVERYTHING))
     for derivation in find_best_derivations(graph, 50, distinct=True):
-        phrases = tuple(
-            (
-                int(graph.start[edge]),
-                int(graph.end[edge]),
-                b" ".join(model.target(int(graph.pair[edge]))).decode(),
-            )
-            for edge in derivation.edges
-        )
+        phrases = phrases_of(graph, derivation)
         expected = system.score(sentence.split(), phrases)
         for name, values in grouped(derivation, model).items():
             assert values == pytest.approx(expected.values[name], abs=1e-9), name
@@ -118,46 +125,68 @@ def test_features_are_those_of_the_definitions(random_system: Systems, seed: int
         ("TargetBigramFeature name=TB",),
         ("TargetNgramFeature name=TN n=4", "TargetBigramFeature name=TB"),
         ("TargetNgramFeature name=TN n=3 lower-ngrams=0",),
+        ("WordTranslationFeature name=WT simple=0 target-context=1 window=1",),
+        (
+            "WordTranslationFeature name=WT source-context=1 target-context=1 window=3",
+            "TargetBigramFeature name=TB",
+        ),
     ],
 )
 @pytest.mark.parametrize("order", [1, 2])
-def test_target_ngrams_are_exact(
+def test_features_of_earlier_target_words_are_exact(
     random_system: Systems, order: int, functions: tuple[str, ...]
 ) -> None:
     """The list is complete although the language model alone would recombine more."""
     system = random_system(order, order=order)
     lines = "".join(f"{line}\n" for line in functions)
     system.ini.write_text(system.ini.read_text().replace("[feature]\n", f"[feature]\n{lines}"))
-    templates = [read_ini_function(line, Path()) for line in functions]
+    table = system.directory / "table"
+    table.write_text("".join(map(align_last_words, table.read_text().splitlines(keepends=True))))
+    templates = Templates("", tuple(read_ini_function(line, Path()) for line in functions))
+    sentence = ("c", "unknown", "a", "b")
 
-    def count(words: Sequence[str]) -> dict[str, float]:
-        phrase = Phrase(0, PhrasePair(("a",), tuple(words)))
-        derivation = AlignedDerivation(("a",), (phrase,))
-        return {k: v for template in templates for k, v in template.count(derivation).items()}
+    def count(phrases: Phrases) -> dict[str, float]:
+        aligned = (
+            Phrase(
+                start, PhrasePair(sentence[start : end + 1], words, last_words(end - start, words))
+            )
+            for start, end, words in ((i, j, tuple(target.split())) for i, j, target in phrases)
+        )
+        return templates.count(AlignedDerivation(sentence, tuple(aligned)))
 
-    sentence = "c unknown a b"
     weights: dict[str, float] = {}
     rng = random.Random(order)
     expected: dict[tuple[str, ...], float] = {}
-    for derivation in system.derivations(sentence.split()):
-        counts = count(derivation.words)
+    for derivation in system.derivations(list(sentence)):
         more = sum(
             weights.setdefault(name, rng.uniform(-2.0, 2.0)) * value
-            for name, value in sorted(counts.items())
+            for name, value in sorted(count(derivation.phrases).items())
         )
         known = expected.get(derivation.words, -math.inf)
         expected[derivation.words] = max(known, derivation.score + more)
     features = read_features(read_moses_ini(system.ini), sparse_weights=weights)
-    model = load_model(features, [sentence.encode().split()])
-    graph = search(model, sentence.encode().split(), Limits(**EVERYTHING))
+    words = [word.encode() for word in sentence]
+    model = load_model(features, [words])
+    graph = search(model, words, Limits(**EVERYTHING))
     assert graph.node_score[graph.goals[0]] == pytest.approx(max(expected.values()), abs=1e-9)
     translations = find_best_derivations(graph, 10**6, distinct=True)
     assert len(translations) == len(expected)
     assert (np.diff([derivation.score for derivation in translations]) <= 1e-9).all()
     for translation in translations:
-        words = tuple(word.decode() for word in translation.words)
-        assert translation.score == pytest.approx(expected[words], abs=1e-9)
-        assert translation.sparse == count(words)
+        text = tuple(word.decode() for word in translation.words)
+        assert translation.score == pytest.approx(expected[text], abs=1e-9)
+        assert translation.sparse == count(phrases_of(graph, translation))
+
+
+def last_words(end: int, target: Sequence[str]) -> tuple[tuple[int, int], ...]:
+    """The first words are aligned, and the last ones."""
+    return tuple(sorted({(0, 0), (end, len(target) - 1)}))
+
+
+def align_last_words(line: str) -> str:
+    source, target, *_ = fields = line.split(" ||| ")
+    points = last_words(len(source.split()) - 1, target.split())
+    return " ||| ".join([*fields[:3], " ".join(f"{i}-{j}" for i, j in points), fields[4]])
 
 
 @pytest.mark.parametrize("dropped", [("LexicalReordering",), ("LexicalReordering", "Distortion")])

@@ -26,6 +26,7 @@ FUNCTIONS = (
     "ShapeFeature name=SH words=1 alignment=1",
     "WordTranslationFeature name=WC simple=0 source-context=1 window=2",
     "PhrasePairFeature name=PC simple=0 source-context=1 unrestricted=1",
+    "WordTranslationFeature name=TC simple=0 target-context=1 window=1",
     "TargetBigramFeature name=TB",
     "TargetNgramFeature name=TN n=3",
 )
@@ -97,7 +98,7 @@ def test_features_are_announced(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("WordTranslationFeature name=WT target-context=1", "computes target-context of WT"),
+        ("WordTranslationFeature name=WT target-context=1", "target-context of WT has no window"),
         ("WordTranslationFeature name=WT domain-trigger=1", "support domain-trigger=false only"),
         ("PhraseBoundaryFeature name=PB", "does not support PhraseBoundaryFeature"),
     ],
