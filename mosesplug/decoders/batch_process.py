@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Generic, Self, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from formats.moses.ini import read_moses_ini, with_weights
 from formats.nbest.block import NBestList
@@ -17,7 +17,7 @@ from mosesplug.decoders.command import CommandTemplate, format_decoder_weights
 from mosesplug.decoders.kinds import WeightsFormat
 from mosesplug.decoders.moses import MosesCommands
 from mosesplug.decoders.processes.run import FinishedProcess, make_error, run_command
-from mosesplug.decoders.protocol import WEIGHT_FILES, BatchTask, ignore_command
+from mosesplug.decoders.protocol import WEIGHT_FILES, BatchTask
 from mosesplug.errors import DecoderError
 
 Program = TypeVar("Program", MosesCommands, CommandTemplate)
@@ -29,27 +29,11 @@ class _FileDecoder(BatchDecoder, Generic[Program]):
 
     Attributes:
         decoder: how to call it.
-        config: the file of weights that the run started with, a ``moses.ini`` for Moses.
-        directory: the directory of the files ``<prefix>.*``.
-        nbest: length of the n-best lists.
-        prefix: distinguishes the files of several decoders in one directory.
-        executing: receives each command.
-        beat: called a few times a second while the program runs. An exception that it raises ends
-            the program, and the mini-batch.
+        task: its files are ``<prefix>.*`` in the directory.
     """
 
     decoder: Program
-    config: Path
-    directory: Path
-    nbest: int
-    prefix: str = "batch"
-    executing: Callable[[tuple[str, ...]], None] = ignore_command
-    beat: Callable[[int], None] | None = None
-
-    @classmethod
-    def of(cls, decoder: Program, task: BatchTask) -> Self:
-        """Return the decoder of a task."""
-        return cls(decoder, **vars(task))
+    task: BatchTask
 
     any_layout: ClassVar[bool] = False
     """Whether the decoder may write another list format than Moses'."""
@@ -68,13 +52,13 @@ class _FileDecoder(BatchDecoder, Generic[Program]):
         source.write_bytes(b"".join(text + b"\n" for _, text in sentences))
         nbest.unlink(missing_ok=True)
         command = self._command(source, nbest, weights)
-        self.executing(command)
+        self.task.executing(command)
         finished = run_command(
             command,
             directory=self._work,
             stdout=self._file("out"),
             stderr=self._file("err"),
-            on_lines=self.beat,
+            on_lines=self.task.beat,
             timeout=self.decoder.timeout,
             signs=[nbest],
         )
@@ -90,10 +74,10 @@ class _FileDecoder(BatchDecoder, Generic[Program]):
     @property
     def _work(self) -> Path:
         """The program's current directory."""
-        return self.directory
+        return self.task.directory
 
     def _file(self, ending: str) -> Path:
-        return self.directory / f"{self.prefix}.{ending}"
+        return self.task.directory / f"{self.task.prefix}.{ending}"
 
     def _write_sparse(self, weights: ModelWeights) -> Path | None:
         """Write the sparse weights; return their file, None without any."""
@@ -129,11 +113,11 @@ class ProcessDecoder(_FileDecoder[MosesCommands]):
     def _command(self, source: Path, nbest: Path, weights: ModelWeights) -> tuple[str, ...]:
         sparse = self._write_sparse(weights)
         return self.decoder.nbest(
-            self.config,
+            self.task.config,
             source.absolute(),
             run=1,
             nbest_file=nbest.name,
-            nbest=self.nbest,
+            nbest=self.task.nbest,
             weights=weights.overwrite(),
             sparse_weights=None if sparse is None else sparse.name,
         )
@@ -150,7 +134,7 @@ class CommandProcess(_FileDecoder[CommandTemplate]):
             weights=self._write_weights(weights),
             input_file=source,
             nbest_file=nbest,
-            nbest=self.nbest,
+            nbest=self.task.nbest,
             iteration=1,
         )
 
@@ -164,7 +148,7 @@ class CommandProcess(_FileDecoder[CommandTemplate]):
     def _write_weights(self, weights: ModelWeights) -> Path:
         kind = self.decoder.weights_format
         path = self._file(WEIGHT_FILES[kind])
-        write_weights(path, weights, kind, self.config)
+        write_weights(path, weights, kind, self.task.config)
         return path
 
 

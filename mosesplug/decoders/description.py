@@ -87,7 +87,7 @@ class MosesDecoder(MosesCommands, Description):
         """Return a decoder that runs the program for each mini-batch."""
         from mosesplug.decoders.batch_process import ProcessDecoder
 
-        return ProcessDecoder.of(self, task)
+        return ProcessDecoder(self, task)
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class DecoderCommand(CommandTemplate, Description):
         """Return a decoder that runs the command for each mini-batch."""
         from mosesplug.decoders.batch_process import CommandProcess
 
-        return CommandProcess.of(self, task)
+        return CommandProcess(self, task)
 
 
 @dataclass(frozen=True)

@@ -221,11 +221,11 @@ class ProgramDecoder(Decoder):
     @property
     def batches(self) -> BatchRecipe:
         """The program is started for each mini-batch."""
-        return BatchRecipe(partial(ProcessDecoder.of, self.program), self.task.batches)
+        return BatchRecipe(partial(ProcessDecoder, self.program), self.task.batches)
 
     def _process(self, prefix: str) -> ProcessDecoder:
         batches = replace(self.task.batches, prefix=prefix, executing=self.task.report_command)
-        return ProcessDecoder.of(self.program, batches)
+        return ProcessDecoder(self.program, batches)
 
     def _is_usable(
         self, server: ServerDecoder, sentences: Sequence[bytes], weights: ModelWeights
@@ -332,7 +332,7 @@ class CommandDecoder(Decoder):
     @property
     def batches(self) -> BatchRecipe:
         """The command is run for each mini-batch."""
-        return BatchRecipe(partial(CommandProcess.of, self.command), self.task.batches)
+        return BatchRecipe(partial(CommandProcess, self.command), self.task.batches)
 
 
 def _run_decoder(

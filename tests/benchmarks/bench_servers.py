@@ -25,6 +25,7 @@ from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.decoders.description import MosesDecoder
 from mosesplug.decoders.moses import parse_flags
+from mosesplug.decoders.protocol import BatchTask
 from mosesplug.decoders.servers.exactness import change_weights, count_differing_lists
 from mosesplug.decoders.servers.sentence_tables import SentenceTables
 from mosesplug.decoders.servers.server import ServerDecoder
@@ -63,7 +64,9 @@ def main() -> None:
     print("| table | decoder | lists that differ | wall s a batch | CPU s a batch |")
     print("|---|---|---|---|---|")
     for table, config in configs.items():
-        expected = _measure(ProcessDecoder(decoder, config, work, _NBEST), batches, weights)
+        expected = _measure(
+            ProcessDecoder(decoder, BatchTask(config, work, _NBEST)), batches, weights
+        )
         _print(table, "a process for each batch", expected, expected)
         for name, tables, restarts in (
             ("server as it is", None, False),

@@ -10,6 +10,7 @@ from formats.weights.files import WeightGroup
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.decoders.description import MosesDecoder
+from mosesplug.decoders.protocol import BatchTask
 from mosesplug.decoders.servers.server import ServerDecoder
 
 __all__ = ["BATCH", "OTHERS", "WEIGHTS", "list_contents", "make_process", "make_server"]
@@ -26,7 +27,7 @@ def make_server(decoder: MosesDecoder, directory: Path, **options: Any) -> Serve
 
 def make_process(decoder: MosesDecoder, directory: Path) -> ProcessDecoder:
     """Return the decoder as a fresh process for each batch, with lists of two hypotheses."""
-    return ProcessDecoder(decoder, directory / "moses.ini", directory, 2)
+    return ProcessDecoder(decoder, BatchTask(directory / "moses.ini", directory, 2))
 
 
 def list_contents(lists: list[NBestList]) -> list[Any]:

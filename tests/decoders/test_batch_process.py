@@ -11,6 +11,7 @@ import pytest
 
 from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.decoders.description import MosesDecoder
+from mosesplug.decoders.protocol import BatchTask
 from mosesplug.errors import DecoderError
 from tests.decoders.batches import OTHERS, WEIGHTS
 
@@ -18,7 +19,7 @@ BATCH = [(41, b"c a"), (7, b"x y z"), (12, b"b")]
 
 
 def decoder(stand_in: MosesDecoder, directory: Path, nbest: int = 2) -> ProcessDecoder:
-    return ProcessDecoder(stand_in, directory / "moses.ini", directory, nbest)
+    return ProcessDecoder(stand_in, BatchTask(directory / "moses.ini", directory, nbest))
 
 
 def test_lists_are_returned_in_the_requested_order(

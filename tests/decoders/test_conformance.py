@@ -11,6 +11,7 @@ import pytest
 from mosesplug.decoders.batch import BatchDecoder
 from mosesplug.decoders.batch_process import CommandProcess, ProcessDecoder
 from mosesplug.decoders.description import DecoderCommand, MosesDecoder
+from mosesplug.decoders.protocol import BatchTask
 from mosesplug.decoders.servers.server import ServerDecoder
 from mosesplug.testing import DECODER_CHECKS, DecoderCase
 from tests.decoders.batches import WEIGHTS
@@ -31,7 +32,7 @@ with open(sys.argv[3], "w") as lists:
 
 
 def by_process(stand_in: MosesDecoder, directory: Path) -> BatchDecoder:
-    return ProcessDecoder(stand_in, directory / "moses.ini", directory, NBEST)
+    return ProcessDecoder(stand_in, BatchTask(directory / "moses.ini", directory, NBEST))
 
 
 def by_server(stand_in: MosesDecoder, directory: Path) -> BatchDecoder:
@@ -41,7 +42,9 @@ def by_server(stand_in: MosesDecoder, directory: Path) -> BatchDecoder:
 def by_command(stand_in: MosesDecoder, directory: Path) -> BatchDecoder:
     (directory / "decode.py").write_text(SCRIPT)
     words = (sys.executable, "-IS", str(directory / "decode.py"), "{weights}", "{input}", "{nbest}")
-    return CommandProcess(DecoderCommand(words), directory / "moses.ini", directory, NBEST)
+    return CommandProcess(
+        DecoderCommand(words), BatchTask(directory / "moses.ini", directory, NBEST)
+    )
 
 
 @pytest.mark.parametrize("check", DECODER_CHECKS.values(), ids=DECODER_CHECKS.keys())

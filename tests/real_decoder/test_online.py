@@ -16,6 +16,7 @@ from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.decoders.description import MosesDecoder
 from mosesplug.decoders.moses import parse_flags
+from mosesplug.decoders.protocol import BatchTask
 from mosesplug.decoders.servers.exactness import (
     change_weights,
     count_differing_lists,
@@ -61,7 +62,7 @@ def test_text_tables_are_exact(
 ) -> None:
     decoder, config = MosesDecoder(programs.moses, parse_flags(flags)), programs.system.config
     notes: list[str] = []
-    fresh = ProcessDecoder(decoder, config, tmp_path, NBEST)
+    fresh = ProcessDecoder(decoder, BatchTask(config, tmp_path, NBEST))
     batch = sentences(programs)
     with ServerDecoder(
         decoder, config, tmp_path, NBEST, workers=2, network="auto", note=notes.append
@@ -107,7 +108,7 @@ def test_sums_of_sparse_weights_are_exact(
     )
     shown = programs.decode("-config", config, "-show-weights")
     weights = ModelWeights(read_show_weights(shown).groups)
-    fresh = ProcessDecoder(decoder, config, tmp_path, NBEST)
+    fresh = ProcessDecoder(decoder, BatchTask(config, tmp_path, NBEST))
     batch = sentences(programs)[:-5:-1]
     batch.append((60, b"ein mann qqqqq ein mann ein mann - qqqq1 ."))
     notes: list[str] = []
@@ -139,7 +140,7 @@ def test_functions_across_phrases_restart_the_server(programs: Programs, tmp_pat
     decoder, batch = MosesDecoder(programs.moses, parse_flags(FLAGS)), sentences(programs)[:3]
     shown = programs.decode("-config", config, "-show-weights")
     weights = ModelWeights(read_show_weights(shown).groups)
-    fresh = ProcessDecoder(decoder, config, tmp_path, NBEST)
+    fresh = ProcessDecoder(decoder, BatchTask(config, tmp_path, NBEST))
     notes: list[str] = []
     with ServerDecoder(
         decoder, config, tmp_path, NBEST, network="auto", note=notes.append
@@ -161,7 +162,7 @@ def test_tables_on_disk_keep_scores(
     programs: Programs, weights: ModelWeights, tmp_path: Path, on_disk: Path
 ) -> None:
     decoder = MosesDecoder(programs.moses, parse_flags(FLAGS))
-    fresh = ProcessDecoder(decoder, on_disk, tmp_path, NBEST)
+    fresh = ProcessDecoder(decoder, BatchTask(on_disk, tmp_path, NBEST))
     batch = sentences(programs)[:10]
     with ServerDecoder(decoder, on_disk, tmp_path, NBEST, network="auto") as online:
         found = require_exact(online, fresh, batch, weights, config=on_disk)

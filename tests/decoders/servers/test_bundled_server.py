@@ -11,6 +11,7 @@ from formats.weights.files import WeightGroup, read_show_weights
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.decoders.description import MosesDecoder
+from mosesplug.decoders.protocol import BatchTask
 from mosesplug.decoders.servers.exactness import (
     change_weights,
     count_differing_lists,
@@ -52,7 +53,7 @@ def test_it_is_exact(
     sentences = [(number, LINES[number]) for number in CHOSEN]
     sentences += [(1, b""), (2, "ünknown <&>".encode())]
     notes: list[str] = []
-    fresh = ProcessDecoder(decoder, config, tmp_path, 30)
+    fresh = ProcessDecoder(decoder, BatchTask(config, tmp_path, 30))
     with ServerDecoder(decoder, config, tmp_path, 30, workers=2, note=notes.append) as online:
         found = require_exact(online, fresh, sentences, weights, config=config, strict=True)
         assert found.note is None

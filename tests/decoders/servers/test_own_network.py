@@ -14,6 +14,7 @@ import pytest
 
 from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.decoders.description import MosesDecoder
+from mosesplug.decoders.protocol import BatchTask
 from mosesplug.decoders.servers import own_network
 from mosesplug.decoders.servers import process as server_process
 from mosesplug.decoders.servers import server as server_module
@@ -61,7 +62,7 @@ def test_it_answers_here_only(
             os.kill(pid, signal.SIGKILL)
             assert gone(pid)
         online.decode(BATCH, OTHERS)
-    fresh = ProcessDecoder(stand_in(), config, tmp_path, 9)
+    fresh = ProcessDecoder(stand_in(), BatchTask(config, tmp_path, 9))
     assert count_differing_lists(lists, fresh.decode(BATCH, OTHERS)) == 0
     assert len(ports) > 2
     assert {"SIGKILL" in note for note in notes} == {True}  # and none about interfaces

@@ -120,7 +120,7 @@ def test_a_run_continues_after_a_decoder_failure(
 
     def failing(decoder: ProcessDecoder, sentences: Any, weights: Any) -> Any:
         number = next(numbers)
-        calls.append(decoder.prefix)
+        calls.append(decoder.task.prefix)
         if number < 3:
             all_begun.wait()
         if number == 3:
