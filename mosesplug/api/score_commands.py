@@ -33,7 +33,8 @@ def command_metric(
     Args:
         name: the name of the metric.
         command: the command line, without a shell; ``:error`` at its end if less is better,
-            ``:ratio`` if it writes two numbers for each hypothesis.
+            ``:ratio`` if it writes two numbers for each hypothesis, ``:BLEU`` or another metric if
+            it writes its statistics.
         source: the source sentences, or their file; None if they are unknown.
         format: what the command reads.
         batch: most hypotheses that it gets at once.

@@ -32,7 +32,7 @@ from mosesplug.decoders.processes.child import Child
 from mosesplug.decoders.processes.run import make_error
 from mosesplug.errors import DataError, DecoderError, count_noun
 from mosesplug.events import TextsScored, report_scoring
-from mosesplug.metrics.outside import FORMULAS, WIDTHS, Formula, Question
+from mosesplug.metrics.outside import MEAN, Formula, Question, find_formula_of_width
 from mosesplug.store.score_cache import ScoreCache, make_text_key
 
 ScoreFormat = Literal["json", "tsv", "lines"]
@@ -56,7 +56,7 @@ class ScoreProgramCall:
         format: of the lines that it reads.
         batch: most hypotheses that are sent at once.
         patience: seconds in which it must write something.
-        formula: ``mean`` or ``ratio``; None: by the number of numbers that it announces.
+        formula: None: ``mean`` or ``ratio``, by the number of numbers that it announces.
         cache: directory of the scores that are known, and of the messages of the command. The same
             process may serve several.
     """
@@ -84,7 +84,7 @@ class CommandScorer:
         self.n_asked = 0
         self._program = _open_program(call)
         version, formula = self._program.announce()
-        self._cache = ScoreCache(call.cache, call.name, version, WIDTHS[formula])
+        self._cache = ScoreCache(call.cache, call.name, version, formula.width)
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[type[CommandScorer], tuple[ScoreProgramCall]]:
@@ -228,20 +228,21 @@ class ScoreProgram:
                 "all other messages belong to stderr",
             )
         if numbers is None:
-            return version, call.formula or "mean"
-        announced = next((formula for formula in FORMULAS if WIDTHS[formula] == numbers), None)
-        if announced is None:
+            return version, call.formula or MEAN
+        formula = call.formula or find_formula_of_width(numbers)
+        if formula is None:
             raise self._fail(
                 f"announces {numbers} numbers for each hypothesis",
-                "It can have 1, whose mean is the score, or 2, whose sums are divided",
+                "It can have 1, whose mean is the score, or 2, whose sums are divided. For the "
+                f"statistics of a metric, name it: {{--score-command}} {call.name}=...:BLEU",
             )
-        if call.formula not in (None, announced):
+        if formula.width != numbers:
             raise self._fail(
-                f"announces {numbers} numbers for each hypothesis, and {call.formula} takes "
-                f"{WIDTHS[call.formula]}",
-                f"Leave out :{call.formula}, or change the command",
+                f"announces {numbers} numbers for each hypothesis, and {formula.name} takes "
+                f"{formula.describe()}",
+                f"Leave out :{formula.name}, or change the command",
             )
-        return version, announced
+        return version, formula
 
     def _score_batch(self, questions: Sequence[Question]) -> NDArray[np.float64]:
         """Return the numbers of a batch."""
@@ -252,23 +253,31 @@ class ScoreProgram:
         )
         lines = self._exchange(data, len(questions), lambda n: _describe_progress(n, questions))
         self._reject_unread(f"after {count_noun(len(lines), 'answer')}, more than it was asked for")
-        width = WIDTHS[self._announced[1]] if self._announced is not None else 1
-        rows = []
+        formula = MEAN if self._announced is None else self._announced[1]
+        width, rows = formula.width, []
         for line, question in zip(lines, questions, strict=True):
             numbers = _read_numbers(line)
             if numbers is None or len(numbers) != width:
                 raise self._fail(
                     f"answered {quote(line)} to {_name(question)}",
-                    f"Each answer must be {count_noun(width, 'finite number')}"
+                    f"Each answer must be {formula.describe().replace(' ', ' finite ', 1)}"
                     f"{'' if width == 1 else ' with a blank between them'}"
                     + (
-                        f"; for two numbers, write {{--score-command}} {self.call.name}=...:ratio"
+                        f"; for two numbers, write {{--score-command}} {self.call.name}=...:ratio, "
+                        "and for the statistics of a metric its name, such as :BLEU"
                         if width == 1 and numbers is not None
                         else ""
                     ),
                 )
             rows.append(numbers)
-        return np.array(rows, dtype=np.float64)
+        values = np.array(rows, dtype=np.float64)
+        if (fault := formula.find_fault(values)) is not None:
+            row, why = fault
+            raise self._fail(
+                f"answered {quote(lines[row])} to {_name(questions[row])}: {why}",
+                f"{formula.name} takes {formula.describe()}",
+            )
+        return values
 
     def _format(self, question: Question, remaining: int) -> bytes:
         """Return the line of a hypothesis."""

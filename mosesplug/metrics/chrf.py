@@ -199,17 +199,27 @@ class Chrf(ReferenceMetric[ChrfReferences]):
     name: ClassVar[str] = "CHRF"
 
     @property
+    def _orders(self) -> tuple[str, ...]:
+        """What the names of statistics call orders of characters, then of words."""
+        words = range(1, self.word_order + 1)
+        return (*map(str, range(1, ORDER + 1)), *(f"_words{order}" for order in words))
+
+    @property
     def statistics_names(self) -> tuple[str, ...]:  # type: ignore[override]
         """The names of the statistics."""
-        orders = [
-            *(str(order) for order in range(1, ORDER + 1)),
-            *(f"_words{order}" for order in range(1, self.word_order + 1)),
-        ]
         kinds = ("match", "total", "reference_total")
         return (
-            *(f"{kind}{order}" for order in orders for kind in kinds),
+            *(f"{kind}{order}" for order in self._orders for kind in kinds),
             "length",
             "reference_length",
+        )
+
+    @property
+    def statistics_limits(self) -> tuple[tuple[str, str], ...]:  # type: ignore[override]
+        """Pairs of names; the first statistic never exceeds the second."""
+        kinds = ("total", "reference_total")
+        return tuple(
+            (f"match{order}", f"{kind}{order}") for order in self._orders for kind in kinds
         )
 
     def __post_init__(self) -> None:

@@ -104,9 +104,9 @@ class InterpolatedMetric:
         """Compile ``references[k][line]`` for every metric; see ``Metric.prepare``."""
         parts = tuple(metric.prepare(references) for metric in self.metrics)
         first = next((part for part in parts if part.n_references), parts[0])
-        fingerprint = first.fingerprint
-        if self.has_doubles:
-            fingerprint = combine_fingerprints(part.fingerprint for part in parts)
+        fingerprint, fingerprints = first.fingerprint, [part.fingerprint for part in parts]
+        if self.has_doubles or len(set(fingerprints)) > 1:
+            fingerprint = combine_fingerprints(fingerprints)
         return InterpolatedReferences(
             n_sentences=first.n_sentences,
             n_references=first.n_references,

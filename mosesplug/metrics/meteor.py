@@ -176,6 +176,11 @@ class Meteor(WordMetric):
         *("exact_matches", "stem_matches", "chunks"),
         *("length", "reference_length"),
     )
+    statistics_limits: ClassVar[tuple[tuple[str, str], ...]] = tuple(
+        (matches, length)
+        for matches in ("exact_matches", "stem_matches", "chunks")
+        for length in ("length", "reference_length")
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -6,10 +6,12 @@ their sums over the chosen hypotheses, one of each sentence:
 
 - ``mean``: one column; its sum divided by the number of hypotheses;
 - ``ratio``: two columns; the sum of the first divided by that of the second (Travatar's
-  ``zeroone`` with ``-stat_in``), 0 if that is 0. Of an error rate, see ``divide_errors``.
+  ``zeroone`` with ``-stat_in``), 0 if that is 0. Of an error rate, see ``divide_errors``;
+- that of a metric, such as ``BLEU``: a column for each of its statistics.
 
-Both are exact for every choice, so that a line search over them is exact, too. Statistics are
-float64. An error rate has the score 1 minus its value, as every error rate of this package.
+All are exact for every choice, so that a line search over them is exact, too. Statistics are
+float64, but those of a metric have its type. An error rate has the score 1 minus its value, as
+every error rate of this package.
 """
 
 from __future__ import annotations
@@ -17,32 +19,86 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol, get_args
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.errors import DataError, UsageError
+from mosesplug.errors import DataError, UsageError, count_noun
 from mosesplug.metrics.hypotheses import HypothesisRanges, check_hypotheses
 from mosesplug.metrics.plain import split_hypotheses
 from mosesplug.metrics.protocol import (
     Metric,
     PreparedReferences,
+    Smoothing,
     UnsmoothedMetric,
     check_references,
+    find_limits,
+    has_doubles,
     needs_outside,
     reference_fingerprint,
 )
 from mosesplug.metrics.reference_metric import check_totals, divide, divide_errors
 
-Formula = Literal["mean", "ratio"]
-FORMULAS: tuple[Formula, ...] = get_args(Formula)
-
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
-WIDTHS: Mapping[str, int] = {"mean": 1, "ratio": 2}
-"""Number of columns that a formula takes."""
+_LARGEST_COUNT = np.iinfo(np.int32).max
+
+
+@dataclass(frozen=True)
+class Formula:
+    """How the sums of numbers become a score.
+
+    Attributes:
+        name: ``mean``, ``ratio``, or a metric with its settings, as ``CHRF[words:2]``.
+        width: how many numbers a hypothesis has.
+        metric: the metric whose statistics the numbers are; None for ``mean`` and ``ratio``.
+    """
+
+    name: str
+    width: int
+    metric: Metric | None = field(default=None, compare=False)
+
+    def describe(self) -> str:
+        """Return how many numbers a hypothesis has, and which."""
+        names = "" if self.metric is None else f" ({', '.join(self.metric.statistics_names)})"
+        return f"{count_noun(self.width, 'number')}{names}"
+
+    def find_fault(self, values: NDArray[np.float64]) -> tuple[int, str] | None:
+        """Return the first row that no hypothesis can have, and why; else None.
+
+        Args:
+            values: float64 ``[n, width]``, finite.
+        """
+        faults = (
+            (int(np.argmax(is_wrong)), why)
+            for is_wrong, why in self._list_faults(values)
+            if is_wrong.any()
+        )
+        return min(faults, key=lambda fault: fault[0], default=None)
+
+    def _list_faults(self, values: NDArray[np.float64]) -> Iterator[tuple[NDArray[np.bool_], str]]:
+        """Yield the rows that have a fault, bool ``[n]``, and what it is."""
+        if self.metric is None:
+            for divisors in values.T[1:]:
+                yield divisors < 0, "the second number is below 0, but it divides the first"
+            return
+        columns = dict(zip(self.metric.statistics_names, values.T, strict=True))
+        for name, column in columns.items():
+            yield column != np.floor(column), f"{name} is not a whole number"
+            yield column < 0, f"{name} is below 0"
+            yield column > _LARGEST_COUNT, f"{name} is above {_LARGEST_COUNT}"
+        for smaller, larger in find_limits(self.metric):
+            yield columns[smaller] > columns[larger], f"{smaller} is above {larger}"
+
+
+MEAN, RATIO = Formula("mean", 1), Formula("ratio", 2)
+
+
+def find_formula_of_width(width: int) -> Formula | None:
+    """Return the formula where none is named: None for three numbers or more."""
+    return next((formula for formula in (MEAN, RATIO) if formula.width == width), None)
 
 
 class Question(NamedTuple):
@@ -162,10 +218,10 @@ class OutsideMetric(UnsmoothedMetric):
 
     Args:
         name: the name in signatures and messages, such as ``COMET``.
-        formula: ``mean`` or ``ratio``.
+        formula: how sums of its numbers become a score.
         is_error_rate: whether less is better. Scores are 1 minus the value, then.
-        columns: the columns of ``NBestList.outside`` that it reads, one for ``mean`` and two for
-            ``ratio``. They do not count in comparisons.
+        columns: the columns of ``NBestList.outside`` that it reads, as many as the formula takes.
+            They do not count in comparisons.
         fingerprint: a digest of the scores. Statistics of different files never mix in a store.
         version: that of the program that computes them, which the signature names.
         scorer: computes the scores from texts, in the place of ``columns``.
@@ -174,11 +230,11 @@ class OutsideMetric(UnsmoothedMetric):
             of one sentence; None: each has its own.
 
     Raises:
-        UsageError: an invalid name, formula, or number of columns.
+        UsageError: an invalid name, or number of columns.
     """
 
     name: str = "SCORES"
-    formula: Formula = "mean"
+    formula: Formula = MEAN
     is_error_rate: bool = False
     columns: tuple[int, ...] = field(default=(0,), compare=False)
     fingerprint: str = field(default="", compare=False)
@@ -193,20 +249,36 @@ class OutsideMetric(UnsmoothedMetric):
                 f"the name {self.name!r} of scores is invalid: use letters, digits, '_', '.' and "
                 "'-', a letter first"
             )
-        if self.formula not in FORMULAS:
+        if len(self.columns) != self.formula.width:
             raise UsageError(
-                f"unknown formula {self.formula!r} of {self.name}: use one of {', '.join(FORMULAS)}"
-            )
-        if len(self.columns) != WIDTHS[self.formula]:
-            raise UsageError(
-                f"{self.formula} of {self.name} takes {WIDTHS[self.formula]} numbers for each "
+                f"{self.formula.name} of {self.name} takes {self.formula.width} numbers for each "
                 f"hypothesis, not {len(self.columns)}"
             )
 
     @property
     def has_doubles(self) -> bool:
-        """True: scores are float64."""
-        return True
+        """True, unless the numbers are the counts of a metric."""
+        return self.formula.metric is None or has_doubles(self.formula.metric)
+
+    @property
+    def has_bleu_statistics(self) -> bool:
+        """Whether the numbers are the statistics of BLEU."""
+        return self.formula.metric is not None and self.formula.metric.has_bleu_statistics
+
+    @property
+    def has_smoothing(self) -> bool:
+        """Whether the numbers are the statistics of a metric with smoothing."""
+        return self.formula.metric is not None and self.formula.metric.has_smoothing
+
+    @property
+    def sentence_metric(self) -> str:
+        """The metric's own name, or such as ``NAME+1`` for the statistics of BLEU."""
+        counted = self.formula.metric
+        return (
+            self.name
+            if counted is None
+            else counted.sentence_metric.replace(counted.name, self.name, 1)
+        )
 
     @property
     def needs_texts(self) -> bool:
@@ -225,19 +297,21 @@ class OutsideMetric(UnsmoothedMetric):
 
     @property
     def n_statistics(self) -> int:
-        """Number of statistics of one hypothesis: 2, the terms of a quotient."""
-        return 2
+        """Number of statistics of one hypothesis; without a metric two."""
+        return len(self.statistics_names)
 
     @property
     def statistics_names(self) -> tuple[str, ...]:
         """Name of each statistic."""
-        return ("sum", "hypotheses") if self.formula == "mean" else ("numerator", "denominator")
+        if self.formula.metric is not None:
+            return self.formula.metric.statistics_names
+        return ("sum", "hypotheses") if self.formula == MEAN else ("numerator", "denominator")
 
     def signature(self) -> str:
         """Name, formula, whether it is an error rate, and the version of the program."""
         rate = "|rate:yes" if self.is_error_rate else ""
         version = f"|version:{self.version}" if self.version else ""
-        return f"{self.name}|outside:{self.formula}{rate}{version}"
+        return f"{self.name}|outside:{self.formula.name}{rate}{version}"
 
     def prepare(self, references: Sequence[Sequence[bytes]]) -> PreparedReferences:
         """Return the signature and fingerprint of the scores, and the texts for a scorer.
@@ -291,11 +365,13 @@ class OutsideMetric(UnsmoothedMetric):
         threads: int = 1,
         outside: NDArray[np.float64] | None = None,
     ) -> NDArray[Any]:
-        """Return the terms of the quotient of each hypothesis, float64 ``[n, 2]``.
+        """Return the statistics of each hypothesis, ``[n, n_statistics]``.
+
+        They are int32 if they are those of a metric that counts, else float64.
 
         Raises:
-            DataError: the hypotheses carry no scores from outside, or too few columns; or as
-                ``TextScorer.score``.
+            DataError: the hypotheses carry no scores from outside, too few columns, or numbers
+                that the formula does not take; or as ``TextScorer.score``.
             ValueError: the references were prepared for other settings.
         """
         if self.scorer is not None:
@@ -308,9 +384,15 @@ class OutsideMetric(UnsmoothedMetric):
             )
         else:
             values = np.asarray(outside[:, list(self.columns)], dtype=np.float64)
-        if self.formula == "ratio":
-            return values
-        return np.column_stack([values, np.ones(len(values))])
+        if (fault := self.formula.find_fault(values)) is not None:
+            row, why = fault
+            raise DataError(
+                f"{self.name} of hypothesis {row} (from 0), which belongs to sentence "
+                f"{sentence_ids[row]}: {why}. {self.formula.name} takes {self.formula.describe()}"
+            )
+        if self.formula == MEAN:
+            return np.column_stack([values, np.ones(len(values))])
+        return values if self.has_doubles else values.astype(np.int32)
 
     def _ask(
         self,
@@ -334,8 +416,22 @@ class OutsideMetric(UnsmoothedMetric):
         return numbers[np.array(rows, dtype=np.int64)]
 
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the score of summed statistics: ``[..., 2]`` to float64 ``[...]``."""
+        """Return the score of sums: ``[..., n_statistics]`` to float64 ``[...]``."""
+        if self.formula.metric is not None:
+            return self.formula.metric.score(totals)
         totals = check_totals(self.name, self.n_statistics, totals)
         if self.is_error_rate:
             return np.asarray(1.0 - divide_errors(totals[..., 0], totals[..., 1]))
         return divide_sums(totals)
+
+    def sentence_scores(
+        self, stats: NDArray[np.float64], smoothing: Smoothing = "lin-och"
+    ) -> NDArray[np.float64]:
+        """Return the score of each row of ``stats``; see ``Metric.sentence_scores``."""
+        if self.formula.metric is not None:
+            return self.formula.metric.sentence_scores(stats, smoothing)
+        return super().sentence_scores(stats, smoothing)
+
+    def floor_matches(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return totals without zero matches of a metric; see ``Metric.floor_matches``."""
+        return totals if self.formula.metric is None else self.formula.metric.floor_matches(totals)

@@ -61,6 +61,10 @@ class Per(WordMetric):
 
     name: ClassVar[str] = "PER"
     statistics_names: ClassVar[tuple[str, ...]] = ("correct", "length", "reference_length")
+    statistics_limits: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("correct", "length"),
+        ("correct", "reference_length"),
+    )
 
     def prepare(self, references: Sequence[Sequence[bytes]]) -> WordReferences:
         """Compile ``references[0]``; see ``Metric.prepare``.

@@ -11,7 +11,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,9 +165,6 @@ class Metric(Protocol):
 class UnsmoothedMetric(ABC):
     """Base of metrics that score a sentence as a corpus of one sentence."""
 
-    has_bleu_statistics: ClassVar[bool] = False
-    has_smoothing: ClassVar[bool] = False
-
     @property
     @abstractmethod
     def name(self) -> str:
@@ -176,6 +173,16 @@ class UnsmoothedMetric(ABC):
     @abstractmethod
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
         """Return the score of summed statistics; see ``Metric.score``."""
+
+    @property
+    def has_bleu_statistics(self) -> bool:
+        """False: the score is not BLEU."""
+        return False
+
+    @property
+    def has_smoothing(self) -> bool:
+        """False: the score of a sentence is that of a corpus of one."""
+        return False
 
     @property
     def can_search_graphs(self) -> bool:
@@ -231,6 +238,11 @@ def needs_outside(metric: Metric) -> bool:
 def has_doubles(metric: Metric) -> bool:
     """Return whether the statistics of a metric are float64; False if it does not say."""
     return bool(getattr(metric, "has_doubles", False))
+
+
+def find_limits(metric: Metric) -> tuple[tuple[str, str], ...]:
+    """Return pairs of names of statistics whose first never exceeds the second."""
+    return tuple(getattr(metric, "statistics_limits", ()))
 
 
 def score_sentences(metric: Metric, stats: NDArray[np.number]) -> NDArray[np.float64]:

@@ -66,10 +66,12 @@ class ReferenceMetric(UnsmoothedMetric, Generic[Prepared]):
     Attributes:
         name: the name in Moses' spelling.
         statistics_names: the name of each statistic.
+        statistics_limits: pairs of names; the first statistic never exceeds the second.
     """
 
     name: ClassVar[str]
     statistics_names: ClassVar[tuple[str, ...]]
+    statistics_limits: ClassVar[tuple[tuple[str, str], ...]] = ()
 
     @abstractmethod
     def _settings(self) -> str:

@@ -23,7 +23,7 @@ from mosesplug.metrics.edit.wer import Cder, Wer
 from mosesplug.metrics.interpolated import InterpolatedMetric
 from mosesplug.metrics.meteor import Meteor
 from mosesplug.metrics.normalization import parse_normalization
-from mosesplug.metrics.outside import FORMULAS, WIDTHS, OutsideMetric
+from mosesplug.metrics.outside import MEAN, RATIO, Formula, OutsideMetric
 from mosesplug.metrics.per import Per
 from mosesplug.metrics.plugin import find_metric_plugin, metric_plugin_names
 from mosesplug.metrics.protocol import Metric
@@ -100,10 +100,10 @@ def _outside_of_signature(signature: str) -> list[OutsideMetric]:
         if field in names:
             owner = field
         key, _, value = field.partition(":")
-        if key == "outside" and value in FORMULAS:
+        if key == "outside":
             is_rate = fields[place + 1 : place + 2] == ["rate:yes"]
-            columns = tuple(range(WIDTHS[value]))
-            metrics.append(OutsideMetric(owner, value, is_rate, columns))
+            formula = find_formula(value)
+            metrics.append(OutsideMetric(owner, formula, is_rate, tuple(range(formula.width))))
         elif key == "version" and metrics and metrics[-1].name == owner:
             metrics[-1] = replace(metrics[-1], version=value)
     return metrics
@@ -140,6 +140,29 @@ def _entry_of_signature(name: str, signature: str) -> _Entry:
             f"{error}. The statistics are those of {name} ({signature}): install the package whose"
             " plug-in it is, or name another metric"
         ) from error
+
+
+_FORMULA_SETTINGS = {"alpha", "beta", "exact", "gamma", "smooth", "stem", "words"}
+"""Settings of metrics of this package that change the score of sums, or which sums there are."""
+
+
+def find_formula(name: str) -> Formula:
+    """Return ``mean``, ``ratio``, or that of a metric, as ``CHRF[words:2]``.
+
+    Raises:
+        UsageError: an unknown metric or setting, or one that says how this package counts.
+    """
+    for formula in (MEAN, RATIO):
+        if formula.name == name:
+            return formula
+    counted, _, text = name.removesuffix("]").partition("[")
+    if counted in _ENTRIES and (idle := parse_settings(text).keys() - _FORMULA_SETTINGS):
+        raise UsageError(
+            f"{name}: {min(idle)} does not change the formula of {counted}; it says what is "
+            "counted, which is up to the program that counts"
+        )
+    measure = metric(counted, text)
+    return Formula(name, measure.n_statistics, measure)
 
 
 def built_in_names() -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError, count_noun
 from mosesplug.metrics.interpolated import InterpolatedMetric, InterpolatedReferences
-from mosesplug.metrics.outside import WIDTHS, Formula, OutsideMetric, Question, TextScorer
+from mosesplug.metrics.outside import Formula, OutsideMetric, Question, TextScorer
 from mosesplug.metrics.protocol import Metric, PreparedReferences
 
 
@@ -40,7 +40,7 @@ class _Unasked:
     n_known: int = 0
 
     def score(self, questions: Sequence[Question]) -> NDArray[np.float64]:
-        return np.zeros((len(questions), WIDTHS[self.formula]))
+        return np.zeros((len(questions), self.formula.width))
 
 
 def leave_unasked(metric: Metric) -> Metric:

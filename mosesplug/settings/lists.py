@@ -207,8 +207,9 @@ class ListSettings:
             "compressed, or as a NumPy array (.npy); NAME=FILE,FILE if there are several files. "
             "NAME is then a metric, and the first NAME the default of --metric; the corpus score "
             "is the mean over the chosen hypotheses. With two numbers for each hypothesis, it is "
-            "the sum of the first divided by the sum of the second. NAME=FILE:error: less is "
-            "better, and scores are 1 minus the value.",
+            "the sum of the first divided by the sum of the second. NAME=FILE:BLEU, or another "
+            "metric: the numbers are its statistics. NAME=FILE:error: less is better, and scores "
+            "are 1 minus the value.",
         ),
     ] = ()
     score_commands: ScoreCommands = field(default_factory=ScoreCommands)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
 from mosesplug.metrics import Metric, PreparedReferences, metric
+from mosesplug.metrics.protocol import find_limits
 from mosesplug.testing.checks import (
     require,
     require_equal,
@@ -114,6 +115,10 @@ def _shapes_and_names(scorer: Metric) -> None:
     rows = as_text(HYPOTHESES).statistics(scorer, prepared)
     require(rows.dtype == np.int32, f"statistics must be int32, not {rows.dtype}")
     require(rows.shape == (len(HYPOTHESES), scorer.n_statistics), f"wrong shape {rows.shape}")
+    columns = dict(zip(names, rows.T, strict=True))
+    for smaller, larger in find_limits(scorer):
+        limited = (columns[smaller] <= columns[larger]).all()
+        require(bool(limited), f"statistics_limits: {smaller} is above {larger}")
     scores = scorer.score(rows)
     require(scores.shape == (len(HYPOTHESES),), f"score() has the wrong shape {scores.shape}")
     require(scores.dtype == np.float64, f"scores must be float64, not {scores.dtype}")

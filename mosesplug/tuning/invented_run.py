@@ -22,7 +22,7 @@ from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists
 from mosesplug.decoders.protocol import DecodedInput, Decoder
 from mosesplug.features import FeatureSpace
 from mosesplug.forest.scanner import scan_graph
-from mosesplug.metrics.outside import WIDTHS, Formula, Question
+from mosesplug.metrics.outside import Formula, Question
 from mosesplug.metrics.scored import change_scored
 from mosesplug.optimizers import Optimizer
 from mosesplug.settings.configuration import Configuration
@@ -118,9 +118,9 @@ class _InventedScorer:
     reads_references: bool = True
 
     def score(self, questions: Sequence[Question]) -> NDArray[np.float64]:
-        """Return the length of each text in every column."""
+        """Return the length of each text in every column, which all formulas take."""
         lengths = np.array([1.0 + len(question.hypothesis) for question in questions])
-        return np.repeat(lengths[:, None], WIDTHS[self.formula], axis=1)
+        return np.repeat(lengths[:, None], self.formula.width, axis=1)
 
 
 def _with_few_restarts(optimizer: Optimizer) -> Optimizer:

@@ -1,8 +1,8 @@
 """A command that scores, for tests: ``stand_in_scorer.py LOG [BEHAVIOR]``.
 
 The score of a hypothesis is the share of its words that a reference has, or without references its
-length. LOG gets a line for each hypothesis that is scored. What it does wrong comes at the fourth
-hypothesis.
+length; ``bleu`` answers the statistics of BLEU. LOG gets a line for each hypothesis that is scored.
+What it does wrong comes at the fourth hypothesis.
 """
 
 from __future__ import annotations
@@ -12,7 +12,21 @@ import os
 import signal
 import sys
 import time
+from collections import Counter
 from pathlib import Path
+
+
+def count_bleu(words: list[str], reference: list[str]) -> str:
+    """The statistics of BLEU with one reference."""
+    numbers = []
+    for order in range(1, 5):
+        own, known = (
+            Counter(zip(*(text[k:] for k in range(order)), strict=False))
+            for text in (words, reference)
+        )
+        numbers += [(own & known).total(), own.total()]
+    return " ".join(map(str, [*numbers, len(reference)]))
+
 
 log, behavior = sys.argv[1], (sys.argv[2:] or ["right"])[0]
 version = os.environ.get("SCORER_VERSION", "1")
@@ -40,9 +54,17 @@ for number, line in enumerate(sys.stdin):
     answer = f"{matches} {max(1, len(words))}"
     if "ratio" not in behavior:
         answer = repr(matches / max(1, len(words)) if known else float(matches))
+    if behavior == "bleu":
+        answer = count_bleu(words, request["references"][0].split())
     if number == (28 if behavior == "kills" else 3):
-        wrong = {"nan": "nan", "text": "no idea", "few": "", "many": f"{answer}\n{answer}"}
-        answer = wrong.get(behavior, answer)
+        wrong = {
+            "nan": "nan",
+            "text": "no idea",
+            "few": "",
+            "above": "9 2",
+            "many": f"{answer}\n{answer}",
+        }
+        answer = wrong.get(behavior.split()[0], answer)
         if behavior == "dies":
             print("out of memory", file=sys.stderr)
             sys.exit(3)

@@ -10,11 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mosesplug.decoders.score_program import CommandScorer, ScoreProgramCall
 from mosesplug.errors import DataError
-from mosesplug.metrics.outside import Question
+from mosesplug.metrics.hypotheses import HypothesisRanges
+from mosesplug.metrics.outside import MEAN, RATIO, Question
+from mosesplug.metrics.registry import find_formula
 
 SCORER = Path(__file__).parent / "stand_in_scorer.py"
 TEXTS = [b"the house", b"a house", b"the mouse", b"it", b"yes it is", b"a \xff mouse"]
@@ -37,7 +40,7 @@ def scored(place: Path) -> list[str]:
 
 def test_each_text_is_scored_once(tmp_path: Path) -> None:
     scorer = CommandScorer(call(tmp_path))
-    assert (scorer.version, scorer.formula) == ("scorer 1", "mean")
+    assert (scorer.version, scorer.formula) == ("scorer 1", MEAN)
     twice = [*QUESTIONS, QUESTIONS[0], QUESTIONS[1]._replace(sentence=7)]
     assert scorer.score(twice).tolist() == [*SHARES, SHARES[0], SHARES[1]]
     assert len(scored(tmp_path)) == len(QUESTIONS)
@@ -68,13 +71,33 @@ def test_versions_do_not_mix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_two_numbers_are_a_ratio(tmp_path: Path) -> None:
     scorer = CommandScorer(call(tmp_path, "ratio"))
-    assert scorer.formula == "ratio"
+    assert scorer.formula == RATIO
     assert scorer.score(QUESTIONS[:2]).tolist() == [[2.0, 2.0], [1.0, 2.0]]
     with pytest.raises(DataError, match=r"announces 2 numbers.*mean takes 1"):
-        CommandScorer(call(tmp_path, "ratio", formula="mean"))
-    unmarked = CommandScorer(call(tmp_path, "tsv", formula="ratio", format="tsv"))
+        CommandScorer(call(tmp_path, "ratio", formula=MEAN))
+    unmarked = CommandScorer(call(tmp_path, "tsv", formula=RATIO, format="tsv"))
     with pytest.raises(DataError, match=r"answered '0.5' to sentence 2, 'the mouse'.*2 finite"):
         unmarked.score(QUESTIONS)
+
+
+def test_statistics_of_a_metric(tmp_path: Path) -> None:
+    formula = find_formula("BLEU")
+    scorer = CommandScorer(call(tmp_path, "bleu", formula=formula))
+    counted = formula.metric
+    assert counted is not None
+    references = [[question.references[0] for question in QUESTIONS]]
+    texts = HypothesisRanges.of_lines(TEXTS, np.arange(len(TEXTS)))
+    expected = counted.statistics(counted.prepare(references), *texts)
+    assert scorer.score(QUESTIONS).tolist() == expected.tolist()
+    wrong = CommandScorer(call(tmp_path, "above ratio", formula=find_formula("GLEU")))
+    with pytest.raises(
+        DataError, match=r"answered '9 2' to sentence 3, 'it': match is above total"
+    ):
+        wrong.score([question._replace(source=b"new") for question in QUESTIONS])
+    with pytest.raises(
+        DataError, match=r"announces 2 numbers .*PER takes 3 numbers \(correct, len"
+    ):
+        CommandScorer(call(tmp_path, "ratio", formula=find_formula("PER")))
 
 
 def test_plain_lines(tmp_path: Path) -> None:

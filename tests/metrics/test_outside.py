@@ -11,8 +11,9 @@ from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics import metric as find_metric
 from mosesplug.metrics.error_rates import display_score, explain_shown_scores, is_error_rate
 from mosesplug.metrics.interpolated import InterpolatedMetric
-from mosesplug.metrics.outside import Formula, OutsideMetric, compute_statistics
-from mosesplug.metrics.registry import metric_of_signature
+from mosesplug.metrics.outside import MEAN, RATIO, Formula, OutsideMetric, compute_statistics
+from mosesplug.metrics.registry import built_in_names, find_formula, metric_of_signature
+from mosesplug.testing.metrics import HYPOTHESES, REFERENCES, as_text
 
 NO_IDS = np.zeros(0, dtype=np.int64)
 OUTSIDE = np.array([[0.25, 3.0, 4.0], [0.75, 0.0, 0.0], [0.5, 1.0, 6.0]])
@@ -27,8 +28,8 @@ def statistics(metric: Any, outside: Any = OUTSIDE) -> Any:
 
 @pytest.mark.parametrize("is_error", [False, True])
 def test_mean_and_ratio_are_those_of_the_sums(is_error: bool) -> None:
-    mean = OutsideMetric("COMET", "mean", is_error, (0,))
-    ratio = OutsideMetric("TERX", "ratio", is_error, (1, 2))
+    mean = OutsideMetric("COMET", MEAN, is_error, (0,))
+    ratio = OutsideMetric("TERX", RATIO, is_error, (1, 2))
     for metric, value in ((mean, (0.25 + 0.75 + 0.5) / 3), (ratio, (3 + 0 + 1) / (4 + 0 + 6))):
         found = statistics(metric)
         assert found.dtype == np.float64
@@ -61,7 +62,7 @@ def test_a_sum_with_a_metric_of_texts() -> None:
 
 @pytest.mark.parametrize("name", ["COMET", "BLEU", "COMET+BLEU", "COMET,TERX", "TERX:2+COMET:1"])
 def test_signatures_name_the_metric(name: str) -> None:
-    known = [OutsideMetric("COMET"), OutsideMetric("TERX", "ratio", True, (1, 2))]
+    known = [OutsideMetric("COMET"), OutsideMetric("TERX", RATIO, True, (1, 2))]
     made = find_metric(name, "", known)
     assert metric_of_signature(made.signature()) == made
     assert metric_of_signature(made.prepare([[b"a"]]).signature) == made
@@ -72,7 +73,7 @@ def test_names_of_scores_come_first() -> None:
     assert find_metric("WER", "", [own]) is own
     assert not is_error_rate(own.signature())
     assert display_score(own.signature(), 0.25) == 0.25
-    rate = OutsideMetric("BLEU", "mean", True)
+    rate = OutsideMetric("BLEU", MEAN, True)
     assert is_error_rate(rate.signature())
     assert display_score(rate.signature(), 0.25) == 0.75
     assert explain_shown_scores(rate.signature()).endswith("(an error rate: less is better)")
@@ -112,8 +113,7 @@ def test_weights_are_given_once() -> None:
     [
         (("5",), "the name '5' of scores is invalid"),
         (("A|B",), "is invalid"),
-        (("A", "median"), "unknown formula 'median' of A: use one of mean, ratio"),
-        (("A", "ratio"), "ratio of A takes 2 numbers for each hypothesis, not 1"),
+        (("A", RATIO), "ratio of A takes 2 numbers for each hypothesis, not 1"),
     ],
 )
 def test_invalid_metrics(arguments: tuple[str, Formula], message: str) -> None:
@@ -124,4 +124,62 @@ def test_invalid_metrics(arguments: tuple[str, Formula], message: str) -> None:
 @pytest.mark.parametrize("outside", [None, np.zeros((2, 1))])
 def test_hypotheses_without_scores(outside: Any) -> None:
     with pytest.raises(DataError, match="these hypotheses have no scores of TERX: give --scores"):
-        statistics(OutsideMetric("TERX", "ratio", False, (1, 2)), outside)
+        statistics(OutsideMetric("TERX", RATIO, False, (1, 2)), outside)
+
+
+COUNTED = [*((name, "") for name in built_in_names()), ("CHRF", "words:2,beta:2")]
+
+
+@pytest.mark.parametrize(("name", "settings"), COUNTED)
+def test_statistics_of_a_metric_have_its_score(name: str, settings: str) -> None:
+    counted = find_metric(name, settings)
+    formula = find_formula(f"{name}[{settings}]" if settings else name)
+    assert formula.width == counted.n_statistics
+    hypotheses = as_text(HYPOTHESES)
+    counts = hypotheses.statistics(counted, counted.prepare(REFERENCES[:1]))
+    assert formula.find_fault(counts.astype(np.float64)) is None
+    own = OutsideMetric(
+        "OWN", formula, is_error_rate(counted.signature()), (*range(formula.width),)
+    )
+    rows = statistics(own, counts.astype(np.float64))
+    assert rows.dtype == counts.dtype
+    for make in (lambda made: made.score(rows), lambda made: made.sentence_scores(1.0 * rows)):
+        assert make(own).tobytes() == make(counted).tobytes()
+    assert own.floor_matches(1.0 * rows).tobytes() == counted.floor_matches(1.0 * rows).tobytes()
+    assert (own.has_bleu_statistics, own.has_smoothing) == (name == "BLEU", name == "BLEU")
+    assert own.sentence_metric == counted.sentence_metric.replace(name, "OWN")
+    assert metric_of_signature(own.signature()) == own
+    in_sum = find_metric("OWN:0.5+WER:0.5", "", [own])
+    assert metric_of_signature(in_sum.prepare(REFERENCES[:1]).signature) == in_sum
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({0: 0.5}, "match1 is not a whole number"),
+        ({8: -1}, "reference_length is below 0"),
+        ({8: 2**31}, "reference_length is above 2147483647"),
+        ({0: 7}, "match1 is above total1"),
+        ({3: 7}, "total2 is above total1"),
+    ],
+)
+def test_numbers_that_bleu_cannot_have(changes: dict[int, float], message: str) -> None:
+    row = np.array([4, 6, 3, 5, 2, 4, 1, 3, 7], dtype=np.float64)
+    formula = find_formula("BLEU")
+    assert formula.find_fault(row[None]) is None
+    wrong = row.copy()
+    wrong[list(changes)] = list(changes.values())
+    assert formula.find_fault(np.stack([row, wrong])) == (1, message)
+    own = OutsideMetric("OWN", formula, columns=(*range(9),))
+    with pytest.raises(DataError, match=rf"OWN of hypothesis 1 .*{message}. BLEU takes 9 numbers"):
+        compute_statistics(
+            own, own.prepare([]), np.zeros(2, np.int64), *[np.zeros(0, np.uint8), NO_IDS, NO_IDS],
+            np.stack([row, wrong]),
+        )  # fmt: skip
+
+
+def test_settings_of_formulas_are_those_of_scores() -> None:
+    with pytest.raises(UsageError, match=r"CHRF\[case:false\]: case does not change the formula"):
+        find_formula("CHRF[case:false]")
+    with pytest.raises(UsageError, match="unknown setting 'beta' of BLEU"):
+        find_formula("BLEU[beta:2]")

@@ -18,12 +18,14 @@ from formats.scores import read_score_blocks, read_score_width
 from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
-from mosesplug.metrics.outside import WIDTHS, Formula, OutsideMetric, combine_fingerprints
+from mosesplug.metrics.outside import (
+    OutsideMetric,
+    combine_fingerprints,
+    find_formula_of_width,
+)
 from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.scores.files import ScoreSource
 from mosesplug.store import fingerprint_files
-
-_FORMULA_OF_WIDTH: dict[int, Formula] = {1: "mean", 2: "ratio"}
 
 
 def make_outside_metrics(
@@ -37,11 +39,16 @@ def make_outside_metrics(
     metrics = []
     first = 0
     for source, width in zip(sources, _find_widths(sources), strict=True):
-        formula = source.formula or _FORMULA_OF_WIDTH.get(width)
-        if formula is None or WIDTHS[formula] != width:
+        formula = source.formula or find_formula_of_width(width)
+        if formula is None or formula.width != width:
             raise UsageError(
-                f"{source.place}: {width} number(s) for each hypothesis, but mean takes 1 and "
-                "ratio 2"
+                f"{source.place}: {width} number(s) for each hypothesis, but "
+                + (
+                    "mean takes 1 and ratio 2. If they are the statistics of a metric, name it, as "
+                    f"in {source.name}=FILE:BLEU"
+                    if formula is None or formula.metric is None
+                    else f"{formula.name} takes {formula.describe()}"
+                )
             )
         fingerprint = ""
         if fingerprints:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from formats.scores import ScoreRows
 from mosesplug.errors import OptionName, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.lists.value_columns import ValueColumn
+from mosesplug.metrics.outside import Formula, find_formula_of_width
 from mosesplug.settings.features import AddedFeature
 from mosesplug.settings.scores.files import ScoreSource
 from mosesplug.templates.blocks import TemplateFeatures
@@ -218,7 +220,7 @@ class ScoreStep(ListStep):
                 place=source.place,
                 what="score",
                 option=f"{OptionName(option)} {source.name}",
-                check=_check_divisors,
+                check=partial(_check_formula, source.formula),
             )
             for source in sources
         ]
@@ -246,16 +248,18 @@ def _check_range(rows: ScoreRows) -> None:
         )
 
 
-def _check_divisors(rows: ScoreRows) -> None:
-    """Check that the second of two numbers can divide the first."""
-    if rows.values.shape[1] == 2 and (rows.values[:, 1] < 0).any():
-        row = int(np.argmax(rows.values[:, 1] < 0))
-        raise FormatError(
-            f"the second number is {rows.values[row, 1]:g}, but it divides the first",
-            path=rows.path,
-            line=rows.first + row,
-            remedy="Give numbers from 0, such as numbers of words",
-        )
+def _check_formula(formula: Formula | None, rows: ScoreRows) -> None:
+    """Check that a formula takes the numbers; None: by their number."""
+    formula = formula or find_formula_of_width(rows.values.shape[1])
+    if formula is None or (fault := formula.find_fault(rows.values)) is None:
+        return
+    row, why = fault
+    raise FormatError(
+        why,
+        path=rows.path,
+        line=rows.first + row,
+        remedy=f"{formula.name} takes {formula.describe()}",
+    )
 
 
 def check_new_name(

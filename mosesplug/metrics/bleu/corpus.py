@@ -172,6 +172,10 @@ class Bleu(ReferenceMetric[BleuReferences]):
         *(f"{kind}{order}" for order in (1, 2, 3, 4) for kind in ("match", "total")),
         "reference_length",
     )
+    statistics_limits: ClassVar[tuple[tuple[str, str], ...]] = (
+        *((f"match{order}", f"total{order}") for order in (1, 2, 3, 4)),
+        *((f"total{order + 1}", f"total{order}") for order in (1, 2, 3)),
+    )
 
     def __post_init__(self) -> None:
         known = get_args(ReferenceLength)

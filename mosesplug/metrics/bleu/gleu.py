@@ -74,6 +74,7 @@ class Gleu(ReferenceMetric[GleuReferences]):
 
     name: ClassVar[str] = "GLEU"
     statistics_names: ClassVar[tuple[str, ...]] = ("match", "total")
+    statistics_limits: ClassVar[tuple[tuple[str, str], ...]] = (("match", "total"),)
 
     def __post_init__(self) -> None:
         self._tokenization()  # raises for an unknown tokenizer

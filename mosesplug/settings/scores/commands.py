@@ -1,6 +1,6 @@
 """Commands that score hypotheses while the program runs, as settings name them.
 
-The form is ``NAME=COMMAND[:error][:mean|:ratio]``.
+The form is ``NAME=COMMAND[:error][:mean|:ratio|:METRIC]``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class NamedScoreCommand:
     Attributes:
         text: as the user has written it; stored runs record it.
         words: the command line.
-        formula: ``mean`` or ``ratio``; None: the one that the command announces.
+        formula: None: ``mean`` or ``ratio``, whichever the command announces.
         directory: the command is started in this directory, the current one of the caller.
     """
 
@@ -98,7 +98,8 @@ class ScoreCommands:
             "hypothesis and references, and writes a number for each. NAME is then a metric, and "
             "the first NAME the default of --metric. NAME=COMMAND:error: less is better. With "
             "NAME=COMMAND:ratio it writes two numbers, and the corpus score is the sum of the "
-            "first divided by the sum of the second. Each text is scored once: scores are kept.",
+            "first divided by the sum of the second. With NAME=COMMAND:BLEU, or another metric, it "
+            "writes the statistics of that metric. Each text is scored once: scores are kept.",
         ),
     ] = ()
     format: Annotated[
@@ -178,7 +179,7 @@ class ScoreCommands:
             return ()
         # Not above: --help does not need them.
         from mosesplug.decoders.score_program import CommandScorer, ScoreProgramCall
-        from mosesplug.metrics.outside import WIDTHS, OutsideMetric
+        from mosesplug.metrics.outside import OutsideMetric
 
         if isinstance(source, Path):
             source = read_lines(source)
@@ -208,7 +209,7 @@ class ScoreCommands:
                     command.name,
                     scorer.formula,
                     command.is_error_rate,
-                    tuple(range(WIDTHS[scorer.formula])),
+                    tuple(range(scorer.formula.width)),
                     version=scorer.version,
                     scorer=scorer,
                     source=None if source is None else tuple(source),

@@ -1,14 +1,15 @@
 """Scores from outside as settings name them.
 
-The form is ``NAME=FILE[,FILE...][:error][:mean|:ratio]``.
+The form is ``NAME=FILE[,FILE...][:error][:mean|:ratio|:METRIC]``.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from mosesplug.errors import OptionName, UsageError
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from mosesplug.metrics.outside import Formula
 
-_FORMULAS = ("mean", "ratio")
+_MARK = re.compile(r"(.*):([A-Za-z][\w-]*)(\[[^][]*\])?", re.DOTALL)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +28,7 @@ class ScoreSource:
     Attributes:
         paths: files, one after the other as one sequence; empty with ``values``.
         values: float64 ``[n, k]`` instead.
-        formula: ``mean`` or ``ratio``; None: by the number of columns, one or two.
+        formula: None: ``mean`` or ``ratio``, by the number of columns, one or two.
     """
 
     name: str
@@ -40,7 +41,7 @@ class ScoreSource:
     def key(self) -> str:
         """Its name and marks, as ``TERX:error:ratio``."""
         marks = [self.name, *(["error"] if self.is_error_rate else [])]
-        return ":".join([*marks, *([self.formula] if self.formula else [])])
+        return ":".join([*marks, *([self.formula.name] if self.formula else [])])
 
     @property
     def place(self) -> str:
@@ -74,17 +75,31 @@ def parse_score_sources(
 
 
 def split_marks(text: str) -> tuple[str, ScoreSource]:
-    """Split ``:error``, ``:mean`` and ``:ratio`` off; return a source with them."""
+    """Split ``:error`` and a formula off a text; return a source with them.
+
+    Raises:
+        UsageError: a metric with unknown settings, or ``:error`` of a metric that is no error rate.
+    """
+    # Not above: --help does not need them.
+    from mosesplug.metrics.error_rates import is_error_rate
+    from mosesplug.metrics.registry import find_formula, metric_names
+
     source = ScoreSource("")
-    while True:
-        unmarked, colon, word = text.rpartition(":")
-        if colon and word == "error" and not source.is_error_rate:
+    while (marked := _MARK.fullmatch(text)) is not None:
+        unmarked, word, settings = marked.groups("")
+        if word == "error" and not (settings or source.is_error_rate):
             source = replace(source, is_error_rate=True)
-        elif colon and word in _FORMULAS and source.formula is None:
-            source = replace(source, formula=cast("Formula", word))
+        elif word in ("mean", "ratio", *metric_names()) and source.formula is None:
+            source = replace(source, formula=find_formula(word + settings))
         else:
-            return text, source
+            break
         text = unmarked
+    if source.formula is not None and source.formula.metric is not None:
+        is_rate = is_error_rate(source.formula.metric.signature())
+        if source.is_error_rate and not is_rate:
+            raise UsageError(f"{source.formula.name} is not an error rate: leave out :error")
+        source = replace(source, is_error_rate=is_rate)
+    return text, source
 
 
 def _parse(text: str, option: str) -> ScoreSource:

@@ -16,6 +16,7 @@ from mosesplug.learning.lists.merging import NO_REFERENCES, load_lists
 from mosesplug.learning.lists.outside import find_metric_of, make_outside_metrics
 from mosesplug.learning.optimize import OptimizeResult, bind_optimizer, optimize
 from mosesplug.metrics import metric as find_metric
+from mosesplug.metrics.outside import MEAN, RATIO
 from mosesplug.optimizers import algorithms
 from mosesplug.results.choices.oracle_lists import open_oracle_lists, rank_lists
 from mosesplug.results.choices.oracles import find_oracle
@@ -314,7 +315,10 @@ def test_oracles_are_the_best_scores(lists: Path, method: Any) -> None:
         (lambda lines: lines[:-1], "lists:54: this hypothesis has no score: bad has only 53"),
         (lambda lines: [*lines, "0"], "bad:55: a score without a hypothesis: the lists have 54"),
         (lambda lines: ["nan", *lines[1:]], "bad:1: 'nan' is not a finite number"),
-        (lambda lines: ["0 -1", *(f"{x} 1" for x in lines[1:])], "bad:1: the second number is -1"),
+        (
+            lambda lines: ["0 -1", *(f"{x} 1" for x in lines[1:])],
+            "bad:1: the second number is below 0",
+        ),
     ],
 )
 def test_scores_of_another_list(lists: Path, change: Any, message: str) -> None:
@@ -343,8 +347,8 @@ def test_scores_that_name_another_hypothesis(lists: Path, old: str, new: str, me
 def test_sources_are_parsed() -> None:
     (one, other) = parse_score_sources(["A=x:y.txt,b:error:ratio", "B.1=c:mean"])
     assert (one.name, one.paths) == ("A", (Path("x:y.txt"), Path("b")))
-    assert (one.is_error_rate, one.formula) == (True, "ratio")
-    assert (other.is_error_rate, other.formula) == (False, "mean")
+    assert (one.is_error_rate, one.formula) == (True, RATIO)
+    assert (other.is_error_rate, other.formula) == (False, MEAN)
     assert parse_score_sources([one]) == (one,)
     assert isinstance(one, ScoreSource)
     for text in ("A", "A=", "=x", "A=x,,y", "A=:error"):

@@ -68,6 +68,19 @@ def test_weights_are_those_of_a_file(metric: str, algorithm: str) -> None:
     assert solution(by_command).score == solution(by_file).score
 
 
+@pytest.mark.parametrize("algorithm", ["mert", "kbmira"])
+def test_weights_are_those_of_the_metric_whose_statistics_it_writes(algorithm: str) -> None:
+    built_in = learn(algorithm=algorithm, metric="BLEU")
+    counted = learn(**{"algorithm": algorithm, "score-command": [f"OWN={COMMAND[6:]} bleu:BLEU"]})
+    for result in (built_in, counted):
+        assert solution(result).score == solution(built_in).score
+        assert solution(result).weights.tobytes() == solution(built_in).weights.tobytes()
+    lists, other = (result.data.problem.tuning_set for result in (built_in, counted))
+    assert lists.stats.dtype == other.stats.dtype
+    assert lists.stats.tobytes() == other.stats.tobytes()
+    assert signature(counted) == "OWN|outside:BLEU|version:scorer 1|nrefs:1"
+
+
 def test_reported_metrics_are_scored_once() -> None:
     by_command = learn(**{"score-command": [COMMAND], "metric": "BLEU", "source": "source"})
     assert signature(by_command).startswith("BLEU|")

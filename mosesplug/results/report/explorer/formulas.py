@@ -35,6 +35,8 @@ def find_formula(metric: Metric) -> Formula | None:
     """
     if isinstance(metric, InterpolatedMetric):
         return _find_sum(metric)
+    if isinstance(metric, OutsideMetric) and metric.formula.metric is not None:
+        return find_formula(metric.formula.metric)
     describe = _FORMULAS.get(type(metric))
     return None if describe is None else {"width": metric.n_statistics, **describe(metric)}
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mosesplug.metrics import metric
 from mosesplug.metrics.error_rates import display_score
-from mosesplug.metrics.outside import OutsideMetric
+from mosesplug.metrics.outside import RATIO, OutsideMetric
 from mosesplug.metrics.protocol import score_sentences
 from mosesplug.metrics.registry import built_in_names
 from mosesplug.results.report.explorer import page
@@ -73,7 +73,7 @@ console.log(JSON.stringify(answer));
 METRICS = [
     *(metric(name) for name in built_in_names()),
     *(metric("CHRF", "beta:2,smooth:0.5"), metric("BLEU:0.7+TER:0.2+WER:0.1")),
-    *(OutsideMetric("COMET"), OutsideMetric("ERR", "ratio", True, (0, 1))),
+    *(OutsideMetric("COMET"), OutsideMetric("ERR", RATIO, True, (0, 1))),
 ]
 
 
