@@ -18,7 +18,7 @@ from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 
-from formats.errors import FormatError
+from formats.errors import FormatError, quote
 from formats.moses.ini_features import find_sparse_files
 from formats.weights.any_format import WeightFile, parse_weights, read_weights
 from formats.weights.files import read_sparse
@@ -44,7 +44,7 @@ def read_named_weights(
     name = fspath(name)
     paths = find_weight_files(name)
     if not paths:
-        written = parse_weights(name.encode("utf-8", "surrogateescape"), f"'{name}'")
+        written = parse_weights(name.encode("utf-8", "surrogateescape"), quote(name))
         return written.with_sparse(sparse)
     file = read_weights(paths[0])
     if sparse is None and len(paths) == 1:
@@ -63,6 +63,11 @@ def find_weight_files(name: str) -> tuple[Path, ...]:
     if first and plus and _exists(Path(second)):
         return Path(first), Path(second)
     return (path,)
+
+
+def find_directory(name: str) -> Path | None:
+    """Return the directory that a name is; None if it names files, or is the weights."""
+    return next((path for path in find_weight_files(name) if path.is_dir()), None)
 
 
 def sparse_companion(path: str | PathLike[str]) -> Path:

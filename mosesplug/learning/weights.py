@@ -17,7 +17,12 @@ from formats.text import StrPath, write_atomic
 from formats.weights.any_format import WeightFile
 from formats.weights.files import format_dense, format_sparse
 from formats.weights.list_changes import ListChanges
-from formats.weights.named import length_companion, read_named_weights, sparse_companion
+from formats.weights.named import (
+    find_directory,
+    length_companion,
+    read_named_weights,
+    sparse_companion,
+)
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.lengths import divide_block
@@ -81,8 +86,8 @@ def read_initial_weights(name: str, sparse: StrPath | None = None) -> WeightFile
     Raises:
         UsageError: the run in a directory has no result, or none of several runs is the result.
     """
-    directory = Path(name)
-    if not directory.is_dir():
+    directory = find_directory(name)
+    if directory is None:
         return read_named_weights(name, sparse)
     results = (path for path in Workspace(directory, 0).results if path.is_file())
     if (path := next(results, None)) is None:

@@ -15,7 +15,8 @@ from formats.errors import FormatError
 from formats.weights.any_format import read_weights
 from mosesplug.cli.main import main
 from mosesplug.errors import DataError, UsageError
-from mosesplug.learning.lengths import spell_exponent
+from mosesplug.learning.lengths import find_recorded_length, spell_exponent
+from mosesplug.learning.weights import read_initial_weights
 from mosesplug.optimizers.registry import Optimizer
 from mosesplug.settings.lengths import LengthRange, parse_length_range
 
@@ -329,6 +330,13 @@ def test_risk_and_oracles_use_the_recorded_exponent(tmp_path: Path) -> None:
     weights.write_text("# length-exponent: 1:2\nA= 1\nB= 1\nLM= 1\n")
     with pytest.raises(FormatError, match=r"weights: '1:2' is not a length exponent. Correct"):
         mosesplug.rerank(lists, weights)
+
+
+def test_many_weights_of_a_command_line() -> None:
+    words = " ".join(f"TM{k}=0.5" for k in range(300))  # too long for the name of a file
+    weights = read_initial_weights(words)
+    assert len(weights.groups) == 300
+    assert find_recorded_length(weights) is None
 
 
 def test_rerank_of_the_api() -> None:

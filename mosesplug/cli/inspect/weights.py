@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from formats.weights.named import find_directory
 from mosesplug.cli.inspect.weight_options import WeightsDiffCommand, WeightsShowCommand
 from mosesplug.cli.shared.output import note_weighting, progress_bar
 from mosesplug.cli.shared.parameters import THREADS
@@ -26,10 +27,10 @@ from mosesplug.tuning.workdir.stores import find_run
 
 def show(options: WeightsShowCommand) -> None:
     """Show the weights of a file or of a run's iterations."""
-    directory = Path(options.weights)
+    directory = find_directory(options.weights)
     if options.importance:
         _show_importance(options)
-    elif not directory.is_dir() or find_mean_file(directory) is not None:
+    elif directory is None or find_mean_file(directory) is not None:
         print_record(WeightVector.of_weights(resolve_weights(options.weights), options.top))
     else:
         print_record(replace(_read_history(options, directory), top=options.top))
@@ -55,8 +56,8 @@ def _show_importance(options: WeightsShowCommand) -> None:
     from mosesplug.results.views.importance import measure_importance
 
     name, top = options.weights, options.top
-    directory, iteration = split_iteration(name) or (Path(name), None)
-    if not directory.is_dir():
+    directory, iteration = split_iteration(name) or (find_directory(name), None)
+    if directory is None or not directory.is_dir():
         raise UsageError(
             f"--importance measures how features vary in lists: give a run or a store, not {name}"
         )
