@@ -258,10 +258,10 @@ export function formatJson(run) {
   return `${JSON.stringify(parts, null, 1)}\n`;
 }
 
-/** @param {RunSession} run */
+/** @param {RunSession} run @returns {string} the format `equals`, whose numbers start at 1 */
 export function formatPairs(run) {
   const dense = groupWeights(run).flatMap(([name, values]) =>
-    values.map((value, k) => `${values.length === 1 ? name : `${name}_${k}`}=${value}`));
+    values.map((value, k) => `${values.length === 1 ? name : `${name}_${k + 1}`}=${value}`));
   return `${[...dense, ...sparseWeights(run).map(([name, value]) => `${name}=${value}`)].join(" ")}\n`;
 }
 
