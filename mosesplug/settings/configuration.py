@@ -278,13 +278,14 @@ class Configuration:
             "Set to score without selecting by it; repeatable",
             "Held-out",
             name="monitor",
-            metavar="NAME=INPUT,REFS",
+            metavar="NAME=INPUT,REFS[,forest:DIR]",
             exists="monitor",
             parse=parse_monitors,
             note="translated with the held-out set, or after each iteration",
             details="Source sentences and references, as those of --heldout, translated with it "
             "and with the resulting weights. The scores are shown and stored under NAME. They "
-            "neither select weights nor end the run. A continued run may have other monitors.",
+            "neither select weights nor end the run. A continued run may have other monitors. "
+            "With forest:DIR, search graphs of these sentences give the translations.",
         ),
     ] = ()
     ids: Annotated[
@@ -390,11 +391,17 @@ class Configuration:
     def __post_init__(self) -> None:
         check_fields(self)
 
-    @property
-    def held_out_decoder(self) -> DecoderDescription:
-        """The decoder of the held-out set and the monitors."""
-        own = None if self.held_out is None else self.held_out.decoder
-        return own or self.decoding.decoder
+    def decoder_of(self, scored_set: HeldOutSet | Monitor) -> DecoderDescription:
+        """Return the decoder of the held-out set or of a monitor.
+
+        Monitors that have no search graphs are translated by the program of the held-out set.
+        """
+        if scored_set.decoder is not None:
+            return scored_set.decoder
+        program = None if self.held_out is None else self.held_out.decoder
+        if program is None or program.stored_graphs is not None:
+            return self.decoding.decoder
+        return program
 
     @property
     def keeps_lists(self) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from mosesplug.decoders.kinds import ServerNetwork
 from mosesplug.options import Opt, Parts
 from mosesplug.settings.checks import check_fields
-from mosesplug.settings.paths import require_file, require_references
+from mosesplug.settings.paths import FOREST, require_file, require_references
 
 if TYPE_CHECKING:
     from mosesplug.decoders.description import DecoderDescription
@@ -106,8 +106,8 @@ class _HeldOutDecoder:
             "Held-out",
             metavar="DECODER",
             can_be_abbreviated=True,
-            details="A program, or forest:DIR with search graphs of the held-out set. Monitors are "
-            "translated by it, too, which requires a program.",
+            details="A program, or forest:DIR with search graphs of the held-out set. A program "
+            "translates monitors, too.",
         ),
     ] = None
 
@@ -178,14 +178,20 @@ class HeldOutSet:
 
 @dataclass(frozen=True)
 class Monitor:
-    """A set that is translated and scored with the held-out set, but selects nothing."""
+    """A set that is translated and scored with the held-out set, but selects nothing.
+
+    Attributes:
+        decoder: its search graphs; None if a decoder translates it.
+    """
 
     name: str
     input: Path
     references: Path
+    decoder: DecoderDescription | None = None
 
     def __str__(self) -> str:
-        return f"{self.name}={self.input},{self.references}"
+        graphs = () if self.decoder is None else self.decoder.words
+        return f"{self.name}={','.join(map(str, (self.input, self.references, *graphs)))}"
 
 
 _MONITOR_NAME = re.compile(r"[\w.+-]+")
@@ -197,7 +203,8 @@ def parse_monitors(
     """Return monitors of texts ``NAME=FILE,REFS``, or of pairs of files by name.
 
     Args:
-        option: the name of the option, for messages.
+        option: the name of the option, for messages. Those of ``monitor`` may name search graphs,
+            ``forest:DIR``, after the references.
 
     Raises:
         ValueError: a text or a pair has another form, or a name occurs twice.
@@ -219,7 +226,7 @@ def parse_monitors(
 def _parse_monitor(text: str, option: str) -> Monitor:
     name, equals, files = text.partition("=")
     paths = files.split(",")
-    if not equals or len(paths) != 2 or not all(paths):
+    if not equals or len(paths) < 2 or not all(paths):
         raise ValueError(f"{text}: not of the form NAME=FILE,REFS, with paths without commas")
     return _make_monitor(name, paths, option)
 
@@ -230,8 +237,27 @@ def _make_monitor(name: object, files: Any, option: str) -> Monitor:
             f"{name}: the name of a monitor has letters, digits, and any of _ . + - only"
         )
     try:
-        source, references = (Path(file) for file in files)
+        source, references, *decoders = (str(file) for file in files)
     except (TypeError, ValueError):
         raise ValueError(f"{name}: expected (input, references), not {files!r}") from None
     what = f"{{--{option} {name}}}"
-    return Monitor(str(name), require_file(source, what), require_references(references, what))
+    if decoders and (
+        option != "monitor" or len(decoders) > 1 or not decoders[0].startswith(FOREST)
+    ):
+        expected = "at most forest:DIR, its search graphs" if option == "monitor" else "nothing"
+        raise ValueError(
+            f"{name}: expected {expected} after {references}, not {','.join(decoders)} (paths must"
+            " have no commas)"
+        )
+    return Monitor(
+        str(name),
+        require_file(source, what),
+        require_references(references, what),
+        _find_graphs(decoders[0], what) if decoders else None,
+    )
+
+
+def _find_graphs(words: str, what: str) -> DecoderDescription:
+    from mosesplug.settings.programs import find_decoder
+
+    return find_decoder(words, what)

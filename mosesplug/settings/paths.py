@@ -9,6 +9,9 @@ from pathlib import Path
 
 from mosesplug.errors import UsageError, suggest
 
+FOREST = "forest:"
+"""Prefix of search graphs that are named in the place of a decoder."""
+
 _ITERATION = re.compile(r"(.+):([0-9]+)", re.DOTALL)
 
 _MOST_NEIGHBORS = 1000

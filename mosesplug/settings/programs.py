@@ -11,8 +11,7 @@ from typing import Any
 from mosesplug.decoders.description import DecodedGraphs, MosesDecoder
 from mosesplug.decoders.processes.run import find_executable
 from mosesplug.errors import UsageError
-
-_FOREST = "forest:"
+from mosesplug.settings.paths import FOREST
 
 
 def require_program(name: str, what: str) -> Path:
@@ -40,9 +39,9 @@ def find_decoder(name: str, what: str, **call: Any) -> MosesDecoder | DecodedGra
     Raises:
         UsageError: there is no such program or path.
     """
-    if not name.startswith(_FOREST):
+    if not name.startswith(FOREST):
         return MosesDecoder(require_program(name, what), **call)
-    place = Path(name.removeprefix(_FOREST)).expanduser().absolute()
+    place = Path(name.removeprefix(FOREST)).expanduser().absolute()
     if not place.exists():
         raise UsageError(
             f"{what} {name}: {place} does not exist. Give the working directory of a run with"

@@ -16,6 +16,7 @@ import numpy as np
 from formats.text import read_lines
 from formats.weights.files import ShowWeights
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
+from mosesplug.decoders.description import DecoderDescription
 from mosesplug.decoders.protocol import BatchTask
 from mosesplug.errors import DataError, UsageError
 from mosesplug.events import CommandStarted, HeldOutScored, PhaseStarted, Watcher
@@ -23,14 +24,12 @@ from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.metrics.scored import bind_source
 from mosesplug.settings.configuration import Configuration
+from mosesplug.settings.online import HeldOutSet, Monitor
 from mosesplug.tuning.graphs.files import DecodedText
 from mosesplug.tuning.graphs.forest import open_forest
 from mosesplug.tuning.references import read_text_references
 from mosesplug.tuning.weights import Weights, to_model_weights
 from mosesplug.tuning.workdir.records import HELD_OUT, Evaluation
-
-_CACHE = "heldout-forest.lmdb"
-"""The store, in the working directory, of search graphs that are imported from files."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +38,13 @@ class ScoredSet:
 
     Attributes:
         name: of a monitor; ``HELD_OUT`` for the held-out set.
+        decoder: translates the sentences; several sets may have the same.
     """
 
     name: str
     texts: tuple[bytes, ...]
     references: PreparedReferences
+    decoder: BatchDecoder
 
 
 @dataclass(frozen=True)
@@ -52,12 +53,10 @@ class HeldOutScorer:
 
     Attributes:
         sets: the held-out set, if there is one, and the monitors.
-        decoder: the decoder of the sentences.
         metric: that scores the 1-best.
     """
 
     sets: tuple[ScoredSet, ...]
-    decoder: BatchDecoder
     show: ShowWeights
     metric: Metric
     watch: Watcher
@@ -90,7 +89,7 @@ class HeldOutScorer:
             DecoderError: the decoder failed.
         """
         return translate_sentences(
-            self.decoder, scored_set.texts, to_model_weights(self.show, weights)
+            scored_set.decoder, scored_set.texts, to_model_weights(self.show, weights)
         )
 
     def evaluate(
@@ -172,50 +171,65 @@ def open_held_out_scorer(
             "held-out text cannot be scored where n-best lists are rewritten before scoring: leave"
             " one of the two out"
         )
-    sets = [] if held_out is None else [(HELD_OUT, held_out.input, held_out.references)]
-    sets += [(monitor.name, monitor.input, monitor.references) for monitor in monitors]
-    scored_sets = [_read_set(configuration, *files) for files in sets]
-    metric, optimization = configuration.metric, configuration.optimization
-    first = scored_sets[0]
-    text = DecodedText(sets[0][1], first.texts, metric, first.references)
-    decoder = _open_decoder(configuration, config, text, watch)
-    return HeldOutScorer(tuple(scored_sets), decoder, show, metric, watch, optimization.threads)
+    sets: list[tuple[str, HeldOutSet | Monitor]] = []
+    if held_out is not None:
+        sets.append((HELD_OUT, held_out))
+    sets += [(monitor.name, monitor) for monitor in monitors]
+    opened = _Decoders(configuration, config, watch)
+    return HeldOutScorer(
+        tuple(_read_set(configuration, name, files, opened) for name, files in sets),
+        show,
+        configuration.metric,
+        watch,
+        configuration.optimization.threads,
+    )
 
 
-def _read_set(configuration: Configuration, name: str, source: Path, references: Path) -> ScoredSet:
+def _read_set(
+    configuration: Configuration, name: str, files: HeldOutSet | Monitor, opened: _Decoders
+) -> ScoredSet:
+    source = files.input
     texts = tuple(read_lines(source))
     if not any(text.strip() for text in texts):
         raise DataError(f"the held-out text {source} is empty; give a file with sentences")
-    lines = read_text_references(configuration, references, len(texts), source)
+    lines = read_text_references(configuration, files.references, len(texts), source)
     # Its own source: that of the metric is the tuning set.
     metric = bind_source(configuration.metric, texts)
-    return ScoredSet(name, texts, metric.prepare(lines))
+    references = metric.prepare(lines)
+    text = DecodedText(source, texts, metric, references)
+    decoder = opened.find(configuration.decoder_of(files), name, text)
+    return ScoredSet(name, texts, references, decoder)
 
 
-def _open_decoder(
-    configuration: Configuration, config: Path, text: DecodedText, watch: Watcher
-) -> BatchDecoder:
-    """Return the decoder of the sets, which gives one hypothesis a sentence."""
-    description, directory = configuration.held_out_decoder, configuration.working_directory
-    if description.stored_graphs is None:
-        return description.open_batches(
-            BatchTask(
-                config,
-                directory,
-                1,
-                prefix="heldout",
-                executing=lambda command: watch(CommandStarted(command)),
-            )
+class _Decoders:
+    """Opens the decoders of the sets, which give one hypothesis a sentence."""
+
+    def __init__(self, configuration: Configuration, config: Path, watch: Watcher) -> None:
+        self._configuration, self._watch = configuration, watch
+        self._task = BatchTask(
+            config,
+            configuration.working_directory,
+            1,
+            prefix="heldout",
+            executing=lambda command: watch(CommandStarted(command)),
         )
-    return open_forest(
-        description.stored_graphs,
-        directory / _CACHE,
-        configuration.config,
-        text,
-        nbest=1,
-        threads=configuration.optimization.threads,
-        watch=watch,
-    ).decoder
+        self._shared: BatchDecoder | None = None
+
+    def find(self, description: DecoderDescription, name: str, text: DecodedText) -> BatchDecoder:
+        """Return the decoder of a set; all that are not search graphs are the same one."""
+        if description.stored_graphs is None:
+            self._shared = self._shared or description.open_batches(self._task)
+            return self._shared
+        cache = f"monitor.{name}-forest.lmdb" if name else "heldout-forest.lmdb"
+        return open_forest(
+            description.stored_graphs,
+            self._task.directory / cache,
+            self._configuration.config,
+            text,
+            nbest=1,
+            threads=self._configuration.optimization.threads,
+            watch=self._watch,
+        ).decoder
 
 
 def translate_sentences(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from formats.errors import FormatError
 from formats.moses.ini import read_moses_ini
 from mosesplug.api.run import open_run
 from mosesplug.cli.run.progress import list_iterations
+from mosesplug.decoders.description import DecodedGraphs
 from mosesplug.errors import DataError, StoreMismatch, UsageError
 from mosesplug.events import HeldOutScored, Note
 from mosesplug.results.render.tables import format_blocks
@@ -156,16 +158,26 @@ def test_monitors_that_cannot_be_used(toy: Toy) -> None:
     one = monitor(toy, "one", 0, 4)
     assert parse_monitors([str(one)]) == parse_monitors([one]) == (one,)
     assert parse_monitors({"one": (one.input, one.references)}) == (one,)
+    graphs = f"{one},forest:{toy.directory}"
+    stored = replace(one, decoder=DecodedGraphs(toy.directory))
+    assert parse_monitors([graphs]) == parse_monitors([str(stored)]) == (stored,)
+    assert parse_monitors({"one": (one.input, one.references, graphs.rpartition(",")[2])}) == (
+        stored,
+    )
     for texts, why in (
         (["one"], "not of the form NAME=FILE,REFS"),
         ([f"a b={one.input},{one.references}"], "letters, digits"),
         ([str(one), str(one)], "two monitors"),
+        ([f"{one},moses"], "expected at most forest:DIR, its search graphs after .*, not moses"),
     ):
         with pytest.raises(ValueError, match=why):
             parse_monitors(texts)
+    with pytest.raises(ValueError, match="expected nothing after"):
+        parse_monitors([graphs], "monitor-nbest")
     for text, error in (
         (f"one=none,{one.references}", "--monitor one none: No such file"),
         (f"one={one.input},none", "--monitor one none not found"),
+        (f"{one},forest:none", "--monitor one}? forest:none: .*none does not exist"),
     ):
         with pytest.raises(UsageError, match=error):
             parse_monitors([text])

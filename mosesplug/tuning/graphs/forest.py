@@ -97,21 +97,16 @@ def check_forest(configuration: Configuration) -> None:
         UsageError: such a setting is given, or the graphs belong to this run itself.
     """
     decoding, held_out = configuration.decoding, configuration.held_out
+    scored_sets = (*((held_out,) if held_out else ()), *configuration.monitors)
     workspace = Workspace(configuration.working_directory, decoding.nbest)
     own = {path.resolve() for path in (workspace.directory, workspace.store, workspace.graphs)}
-    for decoder in (decoding.decoder, None if held_out is None else held_out.decoder):
+    for decoder in (decoding.decoder, *(scored_set.decoder for scored_set in scored_sets)):
         graphs = None if decoder is None else decoder.stored_graphs
         if graphs is not None and graphs.resolve() in own:
             raise UsageError(
                 f"the search graphs of {graphs} belong to the run in the working directory"
                 " itself, which would replace them: name another {--working-dir}"
             )
-    if configuration.monitors and configuration.held_out_decoder.stored_graphs is not None:
-        raise UsageError(
-            f"the search graphs in {configuration.held_out_decoder.stored_graphs} do not contain"
-            f" the text of {{--monitor {configuration.monitors[0].name}}}: leave it out, or name a"
-            " program that translates it and a held-out set ({--heldout}, {--heldout-decoder})"
-        )
     graphs = decoding.decoder.stored_graphs
     if graphs is None:
         return
@@ -121,6 +116,14 @@ def check_forest(configuration: Configuration) -> None:
         "copying the model": decoding.cache is not None,
     }
     reject_combinations("a decoder that is search graphs (forest:)", rejected)
+    for monitor in configuration.monitors:
+        if monitor.decoder is None and configuration.decoder_of(monitor) is decoding.decoder:
+            name, files = monitor.name, f"{monitor.input},{monitor.references}"
+            raise UsageError(
+                f"the search graphs in {graphs} do not contain the text of {{--monitor {name}}}:"
+                f" name its own, {{--monitor {name}={files},forest:DIR}}, or a program that"
+                " translates it and a held-out set ({--heldout}, {--heldout-decoder})"
+            )
     if held_out is not None and held_out.decoder is None:
         raise UsageError(
             f"the search graphs in {graphs} do not contain the held-out text: name a decoder for it"

@@ -34,6 +34,12 @@ def test_tune(toy_files: list[str], tmp_path: Path, capsys: pytest.CaptureFixtur
     first, second, third = (read_moses_ini(tmp_path / name / "moses.ini").weights for name in "abc")
     assert second == third
     assert first.keys() == second.keys()
+    monitor = f"same={text},{references}"
+    assert run(*words, tmp_path / "e", "--monitor", f"{monitor},{forest}") == 0
+    assert "monitor same: BLEU" in capsys.readouterr().out
+    assert f'"{monitor},{forest}"' in (tmp_path / "e" / "settings.toml").read_text()
+    assert run(*words, tmp_path / "d", "--monitor", monitor) == 2
+    assert f"name its own, --monitor {monitor},forest:DIR" in capsys.readouterr().err
     assert run(*words, tmp_path / "d", *heldout) == 2
     assert "--heldout-decoder" in capsys.readouterr().err
     assert run(*words, tmp_path / "d", "--heldout-decoder", decoder) == 2

@@ -17,9 +17,9 @@ from formats.text import read_lines
 from formats.weights.files import WeightGroup, read_dense, read_show_weights, read_sparse
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.description import DecodedGraphs
-from mosesplug.errors import DecoderError
+from mosesplug.errors import DataError, DecoderError
 from mosesplug.metrics import metric
-from mosesplug.settings.online import HeldOutSet
+from mosesplug.settings.online import HeldOutSet, Monitor
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
@@ -135,7 +135,8 @@ def test_stale_weights_are_those_of_the_decoder(toy: Toy) -> None:
     assert tune(decode_by_graphs(live, graphs)).weights == tune(live).weights
 
 
-def test_held_out_text_by_its_own_graphs(toy: Toy) -> None:
+def test_held_out_text_and_monitors_by_their_own_graphs(toy: Toy) -> None:
+    """Monitors without graphs are translated by the program of the held-out set."""
     graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
     (toy.directory / "other").write_bytes((toy.directory / "input").read_bytes()[:200] + b" hund\n")
     lines = (toy.directory / "other").read_bytes()
@@ -151,9 +152,29 @@ def test_held_out_text_by_its_own_graphs(toy: Toy) -> None:
         ("program", live.decoding.decoder),
     ):
         forest = decode_by_graphs(live, graphs, f"judged by {name}")
-        other = tune(replace(forest, held_out=HeldOutSet(*text, every=2, decoder=decoder)))
+        monitors = (Monitor("same", *text, decoder if name == "graphs" else None),)
+        held_out = HeldOutSet(*text, every=2, decoder=decoder)
+        other = tune(replace(forest, held_out=held_out, monitors=monitors))
         assert other.weights == one.weights
         assert scores == [own.heldout for own in other.iterations]
+        assert scores == [own.monitors["same"] for own in other.iterations]
+
+
+def test_monitors_by_graphs_of_a_run_with_a_program(toy: Toy) -> None:
+    """Each has its own graphs, or none; those of another text are rejected."""
+    text = toy.directory / "input", toy.directory / "reference"
+    graphs = DecodedGraphs(write_toy_graphs(text[0], toy.directory / "graphs"))
+    (toy.directory / "other").write_bytes(b"hund\n")
+    (toy.directory / "other.ref").write_bytes(b"dog\n")
+    other = toy.directory / "other", toy.directory / "other.ref"
+    monitors = (Monitor("stored", *text, graphs), Monitor("decoded", *text), Monitor("one", *other))
+    plain = toy.configuration("live", maximum_iterations=1)
+    result = tune(replace(plain, monitors=monitors))
+    assert list(result.monitors) == ["stored", "decoded", "one"]
+    assert result.monitors["stored"] == result.monitors["decoded"]
+    wrong = Monitor("one", *other, graphs)
+    with pytest.raises(DataError, match=r"but .*other has only 1"):
+        tune(replace(plain, monitors=(wrong,), existing="continue"))
 
 
 class Killed(BaseException):

@@ -10,7 +10,7 @@ import pytest
 
 from mosesplug.decoders.description import DecodedGraphs
 from mosesplug.errors import DataError, StoreMismatch, UsageError
-from mosesplug.settings.online import HeldOutSet, OnlineSettings
+from mosesplug.settings.online import HeldOutSet, Monitor, OnlineSettings
 from mosesplug.tuning import tune
 from tests.tuning.forests import write_toy_graphs
 from tests.tuning.graphs.forest_runs import configure_online, decode_by_graphs
@@ -61,6 +61,10 @@ def test_rejects_files(toy: Toy, change: str, error: type[Exception], message: s
     [
         ({"decoding": {"lattice_samples": 3}}, "lattice samples"),
         ({"held_out": HeldOutSet(Path("input"), Path("reference"))}, "--heldout-decoder"),
+        (
+            {"monitors": (Monitor("new", Path("input"), Path("reference")),)},
+            "name its own, --monitor new=input,reference,forest:DIR",
+        ),
     ],
 )
 def test_rejects_settings(toy: Toy, change: dict[str, Any], message: str) -> None:
@@ -81,6 +85,9 @@ def test_rejects_its_own_store_and_settings_of_servers(toy: Toy) -> None:
     judged = HeldOutSet(live.input, live.references, decoder=DecodedGraphs(work / "hypergraph"))
     with pytest.raises(UsageError, match="run in the working directory"):
         tune(replace(live, held_out=judged))
+    monitor = Monitor("new", live.input, live.references, judged.decoder)
+    with pytest.raises(UsageError, match="run in the working directory"):
+        tune(replace(live, monitors=(monitor,)))
     with pytest.raises(UsageError, match="--online-decoder"):
         tune(replace(decode_by_graphs(live, graphs), online=OnlineSettings("server")))
 
