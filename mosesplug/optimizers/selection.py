@@ -121,13 +121,22 @@ class FeatureSelection:
         space = lists.space
         mask = self.select_names(space, tunes_sparse=tunes_sparse)
         if self.counts:
-            tail = mask[space.n_dense :]
-            counts = np.where(tail, count_sentences(lists), 0)
-            tail &= counts >= max(1, self.least_sentences)
-            if 0 < self.most_frequent < np.count_nonzero(tail):
-                order = np.argsort(-counts, kind="stable")
-                tail[order[self.most_frequent :]] = False
+            mask[space.n_dense :] = self.cut(mask[space.n_dense :], count_sentences(lists))
         return mask
+
+    def cut(self, named: NDArray[np.bool_], counts: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return the sparse features that are learned by their counts, bool ``[n_sparse]``.
+
+        Args:
+            named: bool ``[n_sparse]``, those that may be learned by their names.
+            counts: int64 ``[n_sparse]``, the sentences that have each.
+        """
+        counts = np.where(named, counts, 0)
+        kept = counts >= max(1, self.least_sentences)
+        if 0 < self.most_frequent < np.count_nonzero(kept):
+            order = np.argsort(-counts, kind="stable")
+            kept[order[self.most_frequent :]] = False
+        return kept
 
     def find_unmatched(self, space: FeatureSpace) -> Iterable[tuple[str, str]]:
         """Yield ``(option, name)`` of each name that names no feature of a space."""

@@ -98,7 +98,8 @@ class OptimizerSettings:
             minimum=0,
             stored_name="least sentences of sparse features",
             details="A sentence counts if one of its hypotheses has the feature. The weights of "
-            "rarer features keep their starting values, mostly 0.",
+            "rarer features keep their starting values, mostly 0. With --online, a feature is "
+            "tuned as soon as N sentences of one epoch have had it.",
         ),
     ] = 0
     sparse_max: Annotated[
@@ -109,7 +110,8 @@ class OptimizerSettings:
             minimum=0,
             stored_name="number of sparse features",
             details="Those that occur in the hypotheses of most sentences. The weights of the "
-            "others keep their starting values, mostly 0.",
+            "others keep their starting values, mostly 0. With --online, the first epoch tunes "
+            "all, and its end chooses.",
         ),
     ] = 0
     ranges: Annotated[

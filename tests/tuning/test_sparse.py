@@ -118,9 +118,3 @@ def test_patterns_that_match_nothing_are_refused(toy: Toy, online: OnlineSetting
         with pytest.raises(UsageError, match="there is no feature" if early else "wt_zz") as error:
             tune(run)
         assert ("--continue" in str(error.value)) is not early
-
-
-def test_counts_are_refused_while_decoding(toy: Toy) -> None:
-    optimization = {"algorithm": "sgd", "options": {}, "sparse_max": 5}
-    with pytest.raises(UsageError, match="setting minimum_count of gradient"):
-        tune(toy.configuration(optimization=optimization, online=OnlineSettings()))

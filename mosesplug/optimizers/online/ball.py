@@ -69,8 +69,10 @@ def present_weights(
         from_zero: treat active weights as 0 before the first update.
     """
     weights = state.vectors["weights"][columns]
-    scale = 0.0 if from_zero and state.updates == 0 else float(state.memory["scale"])
-    return np.where(step.active[columns], scale * weights, weights)
+    if state.updates == 0:
+        scale = 0.0 if from_zero else float(state.memory["scale"])
+        return np.where(step.active[columns], scale * weights, weights)
+    return np.where(state.vectors["fixed"][columns] > 0.0, weights, state.memory["scale"] * weights)
 
 
 def all_weights(state: LearnerState) -> NDArray[np.float64]:
@@ -122,6 +124,12 @@ def take_step(
         # The weights may have been mixed with other shards' since the last update.
         fixed[:] = ~step.active
         scale, square = _apply_scale(weights, step.active, scale)
+    # Features that enough sentences have shown by now.
+    admitted = np.flatnonzero((fixed > 0.0) & step.active)
+    if len(admitted):
+        square += float((weights[admitted] ** 2).sum())
+        weights[admitted] /= scale
+        fixed[admitted] = 0.0
     shrink = shrink_factor(rate, regularization)
     if shrink == 0.0 and not change.values.any():
         shrink = 1.0

@@ -107,6 +107,7 @@ class EpochReport:
         states: the state of the learner after the epoch; for several shards, one state each.
         tally: the sums over the whole epoch.
         features: names of new sparse features in the order of their columns, if a shard decodes.
+        counts: int64 ``[n_sparse]``, sentences that have each sparse feature; None: not counted.
         sentences: number of sentences with an n-best list, if a shard decodes.
         hypotheses: number of hypotheses in these lists.
         new_hypotheses: number of hypotheses that no earlier epoch of the shard had.
@@ -116,6 +117,7 @@ class EpochReport:
     states: tuple[LearnerState, ...]
     tally: Tally
     features: tuple[str, ...] = ()
+    counts: NDArray[np.int64] | None = None
     sentences: int = 0
     hypotheses: int = 0
     new_hypotheses: int = 0

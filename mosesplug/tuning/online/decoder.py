@@ -29,11 +29,11 @@ def check_online(configuration: Configuration, online: OnlineSettings) -> None:
         "the best weights on the tuning set": configuration.select == "best-dev",
     }
     reject_combinations("{--online}", rejected)
-    if optimization.selection.counts:
+    held_out = configuration.held_out
+    if optimization.sparse_max and held_out is not None and held_out.every:
         raise UsageError(
-            "{--online} learns before all lists exist in which {--sparse-min-count} and "
-            "{--sparse-max} count sentences. Use the setting minimum_count of gradient learners, "
-            "as adagrad, or {--active} 'NAME*'."
+            "{--sparse-max} chooses the features at the end of the first epoch, and weights within "
+            "it have all. Leave out {--heldout-every}, or use {--sparse-min-count}."
         )
     by_graphs = decoding.decoder.stored_graphs is not None or decoding.graphs is not None
     is_asked = "decoding" not in decoding.decoder.capabilities
@@ -69,7 +69,7 @@ def check_online(configuration: Configuration, online: OnlineSettings) -> None:
                 " Use {--online-decoder process}, or leave out {--workers} and {--scheduler}."
             )
         return
-    if configuration.held_out is not None and configuration.held_out.every:
+    if held_out is not None and held_out.every:
         raise UsageError(
             "shards have no common weights to evaluate before the end of an epoch. Leave out"
             " {--heldout-every}."

@@ -32,7 +32,7 @@ from mosesplug.tuning.guarding import FirstLook, guard_decoded, guard_weights
 from mosesplug.tuning.heldout import count_since_best, find_new
 from mosesplug.tuning.online.numbering import FeatureNumbering, name_weights
 from mosesplug.tuning.online.source import EpochLists, EpochSetup
-from mosesplug.tuning.online.state import averages_weights, encode_state
+from mosesplug.tuning.online.state import averages_weights, encode_counts, encode_state
 from mosesplug.tuning.online.workers import (
     DecodingWorkers,
     StaleDecodingSource,
@@ -86,6 +86,7 @@ class Epoch:
             weights=self.record.weights,
             start={**self.record.as_record(), **more},
             sparse=self.numbering.space.sparse,
+            counts=self.numbering.counts_before,
             selection=configuration.optimization.selection,
             metric=configuration.metric,
             references=context.references,
@@ -187,6 +188,9 @@ def run_batches(
             report, facts = _search_line(epoch, lists, learner, report, old)
     # Decoding and the held-out set have clocks of their own.
     seconds = clock.seconds() - (lists.seconds - decoded_before) - scores.seconds
+    counts = lists.numbering.cut(
+        epoch.learner, report.states, lists.numbering.counts, epoch.record.weights
+    )
     vector = learner.weights(report.state)
     result = make_result(epoch, report, lists.numbering.space, vector, seconds, facts)
     report_epoch(epoch, result)
@@ -204,7 +208,10 @@ def run_batches(
         result,
         heldout=tuple(evaluations),
         average=average,
-        learner=encode_state(report.state, lists.numbering.space, learner.fills),
+        learner={
+            **encode_state(report.state, lists.numbering.space, learner.fills),
+            **encode_counts(counts),
+        },
     )
     guard_decoded(context)
     guard_weights(context, result.weights)

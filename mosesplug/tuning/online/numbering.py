@@ -1,8 +1,14 @@
-"""Feature columns of an online run, in the order in which batches show features.
+"""Feature columns of an online run, in order of appearance, and their counts.
 
 The store numbers features as they come, too, but over all lists that it ever held. A resumed run
 reads stored lists again. With columns that follow from the batches alone, it adds up the same
 numbers in the same order and ends with the same bytes.
+
+If features are chosen by the sentences that have them, these are counted as batches come. An epoch
+has each sentence once, so every epoch counts from 0, and the largest count of a feature decides:
+its weight can change as soon as enough sentences of one epoch have shown it. The most frequent
+features are known after the first epoch, which therefore learns all. At its end, the others return
+to their weights before it, and later epochs learn the chosen features only.
 """
 
 from __future__ import annotations
@@ -14,32 +20,98 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.features import FeatureSpace
-from mosesplug.optimizers.online.learner import Learner
-from mosesplug.optimizers.selection import FeatureSelection
+from mosesplug.optimizers.online.learner import AVERAGE, Learner, LearnerState
+from mosesplug.optimizers.selection import FeatureSelection, count_sentences
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning_set import Batch, SparseRows
+
+SentenceCounts = NDArray[np.int64]
+"""Sentences that have each sparse feature, ``[n_sparse]``."""
 
 
 class FeatureNumbering:
     """Names and columns of the features seen so far; the sparse tail grows.
 
     Attributes:
-        active: bool ``[len(space)]``: weights that may change.
-        selection: which weights these are, by name.
+        selection: which weights may change, by names and counts.
+        counts_before: int64 ``[n_sparse before the epoch]``, the most sentences of an earlier epoch
+            that have each sparse feature, 0 for those that were cut; None: there is none.
+        counts: int64 ``[space.n_sparse]``, sentences of this epoch; None: nothing is counted.
     """
 
     def __init__(
-        self, dense: FeatureSpace, sparse: Sequence[str], selection: FeatureSelection
+        self,
+        dense: FeatureSpace,
+        sparse: Sequence[str],
+        selection: FeatureSelection,
+        counts_before: SentenceCounts | None = None,
     ) -> None:
-        """Number the features known at the start.
-
-        Args:
-            selection: the weights that may change, by their names.
-        """
+        """Number the features known at the start."""
         self.space = FeatureSpace(dense.groups, tuple(sparse))
         self._columns = {name: column for column, name in enumerate(sparse)}
-        self.selection = selection
-        self.active = selection.select_names(self.space)
+        self.selection, self.counts_before = selection, counts_before
+        self.counts = np.zeros(len(sparse), dtype=np.int64) if selection.counts else None
+        self._named = selection.select_names(self.space)
+
+    @property
+    def active(self) -> NDArray[np.bool_]:
+        """Weights that may change, bool ``[len(space)]``."""
+        if self.counts is None:
+            return self._named
+        n_dense, counts = self.space.n_dense, self.most_sentences(self.counts)
+        enough = counts >= max(1, self.selection.least_sentences)
+        return np.append(self._named[:n_dense], self._named[n_dense:] & enough)
+
+    def most_sentences(self, counts: SentenceCounts) -> SentenceCounts:
+        """Return the largest counts of any epoch, given those of this one.
+
+        Of most frequent features, the counts of the first epoch stay.
+        """
+        before = np.zeros(len(counts), dtype=np.int64)
+        if self.counts_before is None:
+            return counts
+        before[: len(self.counts_before)] = self.counts_before
+        return before if self.selection.most_frequent else np.maximum(before, counts)
+
+    def count(self, batch: Batch) -> None:
+        """Count the sentences of a batch over these columns, from which is learned next."""
+        if self.counts is not None:
+            self.counts += count_sentences(batch)
+
+    def cut(
+        self,
+        learner: Learner,
+        states: Sequence[LearnerState],
+        counts: SentenceCounts | None,
+        start: Weights,
+    ) -> SentenceCounts | None:
+        """Forget all but the most frequent features, in place, after the first epoch.
+
+        Args:
+            learner: that of the states.
+            states: over the features of the space.
+            counts: sentences of the epoch that have each sparse feature.
+            start: the weights before the epoch.
+
+        Returns:
+            The counts to go on with, 0 for features that were cut; None if nothing is counted.
+        """
+        if counts is None:
+            return None
+        counts = self.most_sentences(counts)
+        if not self.selection.most_frequent:
+            return counts
+        n_dense = self.space.n_dense
+        named = self._named[n_dense:]
+        kept = self.selection.cut(named, counts)
+        columns = n_dense + np.flatnonzero(named & ~kept)
+        fresh = learner.init(start.vector(self.space)).vectors
+        for state in states:
+            for name, vector in state.vectors.items():
+                vector[columns] = fresh[name][columns]
+            if AVERAGE in state.vectors:
+                state.vectors[AVERAGE][columns] = state.updates * fresh["weights"][columns]
+        return np.where(kept, counts, 0)
 
     def renumber(self, batch: Batch) -> Batch:
         """Return the batch over these columns; features that are new get the next columns."""
@@ -78,11 +150,11 @@ class FeatureNumbering:
             for name in new:
                 self._columns[name] = len(self._columns)
             self.space = FeatureSpace(self.space.groups, tuple(self._columns))
-            self.active = np.append(self.active, self._are_active(new))
+            own = FeatureSpace((), tuple(new))
+            self._named = np.append(self._named, self.selection.select_names(own))
+            if self.counts is not None:
+                self.counts = np.append(self.counts, np.zeros(len(new), dtype=np.int64))
         return np.array([self._columns[name] for name in names], dtype=np.int32)
-
-    def _are_active(self, names: Sequence[str]) -> NDArray[np.bool_]:
-        return self.selection.select_names(FeatureSpace((), tuple(names)))
 
 
 def name_weights(space: FeatureSpace, vector: NDArray[np.float64], start: Weights) -> Weights:

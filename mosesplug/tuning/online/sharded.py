@@ -34,9 +34,14 @@ from mosesplug.settings.sharding import Sharding
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.guarding import guard_decoded, guard_weights
 from mosesplug.tuning.online.epoch import Epoch, make_result, mean_of_epochs, report_epoch
-from mosesplug.tuning.online.numbering import FeatureNumbering
+from mosesplug.tuning.online.numbering import FeatureNumbering, SentenceCounts
 from mosesplug.tuning.online.source import EpochLists, EpochSetup, is_same_start
-from mosesplug.tuning.online.state import averages_weights, encode_state, find_mean
+from mosesplug.tuning.online.state import (
+    averages_weights,
+    encode_counts,
+    encode_state,
+    find_mean,
+)
 from mosesplug.tuning.parallel.executors import StopSignal
 from mosesplug.tuning.parallel.mixing import LineScores, search_line
 from mosesplug.tuning.parallel.progress import ShardProgress
@@ -167,12 +172,17 @@ class DecodedCorpus:
         """The features that all shards know before the epoch."""
         return self.shards[0].setup.numbering().space
 
-    def active(self, space: FeatureSpace) -> NDArray[np.bool_]:
+    def active(self, space: FeatureSpace, counts: SentenceCounts | None) -> NDArray[np.bool_]:
         """bool ``[len(space)]``: the weights that may change."""
+        return self.number(space, counts).active
+
+    def number(self, space: FeatureSpace, counts: SentenceCounts | None) -> FeatureNumbering:
+        """Number the features of all shards after the epoch, with their counts."""
         setup = self.shards[0].setup
-        return FeatureNumbering(
-            FeatureSpace.of_names(setup.show.names), space.sparse, setup.selection
-        ).active
+        dense = FeatureSpace.of_names(setup.show.names)
+        numbering = FeatureNumbering(dense, space.sparse, setup.selection, setup.counts)
+        numbering.counts = counts
+        return numbering
 
     def score(self, weights: NDArray[np.float64]) -> float:
         """Return NaN: only a line search looks at the lists."""
@@ -260,7 +270,12 @@ def run_shards(
     seconds = max(0.0, clock.seconds() - report.seconds)
     space = FeatureSpace(corpus.space.groups, (*corpus.space.sparse, *report.features))
     facts = {"rho": mix.rho} if np.isnan(mix.score) else {"rho": mix.rho, "mixed": mix.score}
-    result = make_result(epoch, report, space, mix.weights, seconds, facts)
+    counts = corpus.number(space, report.counts).cut(
+        epoch.learner, report.states, report.counts, epoch.record.weights
+    )
+    # The mixed weights, which all states have, without features that were cut.
+    vector = report.states[0].vectors["weights"]
+    result = make_result(epoch, report, space, vector, seconds, facts)
     if averages_weights(configuration, context.optimizer):
         result = replace(result, average=mean_of_epochs(result, last, iteration))
     guard_decoded(context, result.optimum, epoch.record.as_record())
@@ -284,6 +299,7 @@ def run_shards(
         learner={
             "shards": [encode_state(state, space, epoch.learner.fills) for state in report.states],
             "sparse": list(space.sparse),
+            **encode_counts(counts),
         },
         elsewhere=ListFigures(
             result.optimum, report.sentences, report.hypotheses, report.new_hypotheses

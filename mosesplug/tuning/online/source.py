@@ -27,7 +27,7 @@ from mosesplug.optimizers.online.learner import Learner, grow_state
 from mosesplug.optimizers.selection import FeatureSelection
 from mosesplug.settings.sentences.weights import SentenceWeights
 from mosesplug.store import IterationRecord, NBestStore
-from mosesplug.tuning.online.numbering import FeatureNumbering, name_weights
+from mosesplug.tuning.online.numbering import FeatureNumbering, SentenceCounts, name_weights
 from mosesplug.tuning.weights import Weights, to_model_weights
 from mosesplug.tuning_set import Batch
 
@@ -48,7 +48,8 @@ class EpochSetup:
         texts: source sentences by sentence id.
         start: the record of the epoch's start.
         sparse: names of the sparse features known before the epoch.
-        selection: the weights that may change, by name.
+        selection: the weights that may change.
+        counts: the ``counts_before`` of ``FeatureNumbering``.
         references: the references of all sentences of the run.
         sentence_weights: the weight of each sentence of the run; None: 1 each.
     """
@@ -63,6 +64,7 @@ class EpochSetup:
     references: PreparedReferences
     threads: int
     sentence_weights: SentenceWeights | None = None
+    counts: SentenceCounts | None = None
 
     @property
     def sentences(self) -> NDArray[np.int64]:
@@ -71,7 +73,8 @@ class EpochSetup:
 
     def numbering(self) -> FeatureNumbering:
         """Number the features that are known before the epoch."""
-        return FeatureNumbering(FeatureSpace.of_names(self.show.names), self.sparse, self.selection)
+        space = FeatureSpace.of_names(self.show.names)
+        return FeatureNumbering(space, self.sparse, self.selection, self.counts)
 
 
 class EpochLists:
@@ -205,9 +208,15 @@ class EpochLists:
             self.seconds += clock.seconds()
             # Stored before it is learned from: a killed run decodes no batch again.
             self.add(lists, self._place)
+        return self.take(sentences)
+
+    def take(self, sentences: NDArray[np.int64]) -> Batch:
+        """Return a stored batch to learn from next, and count its features."""
         # Read back, not taken from the decoder, so that new and replayed batches have the same
         # bytes.
-        return self.read(sentences)
+        batch = self.read(sentences)
+        self.numbering.count(batch)
+        return batch
 
     def read(self, sentences: NDArray[np.int64]) -> Batch:
         """Return a stored batch over the columns of the epoch."""
@@ -233,6 +242,7 @@ class EpochLists:
             report,
             states=tuple(grow_state(state, len(space), learner.fills) for state in report.states),
             features=space.sparse[self._n_known :],
+            counts=self.numbering.counts,
             sentences=record.n_lists,
             hypotheses=record.hypotheses,
             new_hypotheses=record.new_hypotheses,

@@ -20,7 +20,7 @@ from mosesplug.optimizers.online.learner import (
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
 from mosesplug.tuning.context import Context
-from mosesplug.tuning.online.numbering import FeatureNumbering
+from mosesplug.tuning.online.numbering import FeatureNumbering, SentenceCounts
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import IterationResult, read_result
 
@@ -96,7 +96,8 @@ def start_epoch(
         records = []  # of another learner, or other shards: only the weights can be used
     names = stored["sparse"] if records else sorted(weights.sparse)
     selection = context.configuration.optimization.selection
-    numbering = FeatureNumbering(context.space, names, selection)
+    counts = stored.get("counts") if records and selection.counts else None
+    numbering = FeatureNumbering(context.space, names, selection, counts)
     if not records:
         vector = weights.vector(numbering.space)
         return learner, [learner.init(vector) for _ in range(shards or 1)], numbering
@@ -117,6 +118,11 @@ def _has_vectors(learner: Learner, vectors: Iterable[str]) -> bool:
     """
     have, want = set(vectors), set(learner.fills)
     return want <= have and have - want <= {AVERAGE}
+
+
+def encode_counts(counts: SentenceCounts | None) -> dict[str, Any]:
+    """Return what is stored beside the states; nothing if no sentences are counted."""
+    return {} if counts is None else {"counts": counts}
 
 
 def encode_state(

@@ -192,4 +192,4 @@ class StaleDecodingSource:
         self._applied.append((job.place, job.version))
         if result is not None:
             lists.add(result, len(self._applied), self.order)
-        return compute_change(lists.read(job.sentences), self._learner, job)
+        return compute_change(lists.take(job.sentences), self._learner, job)

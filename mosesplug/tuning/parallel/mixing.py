@@ -34,8 +34,8 @@ class Corpus(Protocol):
     def space(self) -> FeatureSpace:
         """The features that all shards know before the epoch."""
 
-    def active(self, space: FeatureSpace) -> NDArray[np.bool_]:
-        """bool ``[len(space)]``: the weights that may change."""
+        """bool ``[len(space)]``: weights that may change, by ``EpochReport.counts``."""
+        """bool ``[len(space)]``: the weights that may change; ``counts`` of ``EpochReport``."""
 
     def score(self, weights: NDArray[np.float64]) -> float:
         """Return the corpus score of the lists at some weights; NaN if it is unknown."""
@@ -65,7 +65,7 @@ class StoredCorpus:
         """The features of the lists; no others appear."""
         return self.problem.tuning_set.space
 
-    def active(self, space: FeatureSpace) -> NDArray[np.bool_]:
+    def active(self, space: FeatureSpace, counts: NDArray[np.int64] | None) -> NDArray[np.bool_]:
         """Return the problem's mask."""
         return self.problem.active_mask
 
@@ -87,6 +87,7 @@ def mix_weights(
     old: NDArray[np.float64],
     vectors: Sequence[NDArray[np.float64]],
     updates: Sequence[int],
+    counts: NDArray[np.int64] | None = None,
 ) -> MixResult:
     """Make one weight vector of those of the shards.
 
@@ -94,6 +95,7 @@ def mix_weights(
         old: float64 ``[len(space)]``, before the epoch.
         vectors: float64 ``[len(space)]``, of each shard after it.
         updates: the number of updates of each shard in the epoch.
+        counts: see ``EpochReport``.
 
     Returns:
         The weights, their score as the corpus knows it, and how far they are from the old weights
@@ -104,7 +106,7 @@ def mix_weights(
     if sharding.mixing == "weighted":
         weights = average(vectors, updates)
     elif sharding.mixing == "select":
-        active = corpus.active(space)
+        active = corpus.active(space, counts)
         learned = [np.where(active, vector, 0.0) for vector in vectors]
         selected = select_features(learned, sharding.keep, space.n_dense)
         weights = np.where(active, selected, old)  # the others keep their old weights
@@ -130,14 +132,18 @@ def merge_reports(
     met = tuple(dict.fromkeys(name for report in reports for name in report.features))
     merged = FeatureSpace(space.groups, (*space.sparse, *met)) if met else space
     columns = {name: column for column, name in enumerate(met, start=len(space))}
-    states = []
+    states, counts = [], [np.zeros(merged.n_sparse, dtype=np.int64)]
     for report in reports:
         own = np.array([columns[name] for name in report.features], dtype=np.int64)
         states.append(_widen_state(report.state, len(space), own, len(merged), fills))
+        if report.counts is not None:
+            known = np.append(np.arange(space.n_sparse), own - space.n_dense)
+            counts.append(np.bincount(known, report.counts, merged.n_sparse).astype(np.int64))
     report = EpochReport(
         states=tuple(states),
         tally=add_tallies([report.tally for report in reports]),
         features=met,
+        counts=np.sum(counts, axis=0) if len(counts) > 1 else None,
         sentences=sum(report.sentences for report in reports),
         hypotheses=sum(report.hypotheses for report in reports),
         new_hypotheses=sum(report.new_hypotheses for report in reports),

@@ -131,7 +131,7 @@ def run_sharded_epoch(
     updates = [now.updates - then.updates for now, then in zip(report.states, states, strict=True)]
     # Features that shards met in this epoch had no weight before it.
     old = np.append(old, np.zeros(len(space) - len(old)))
-    mix = mix_weights(sharding, corpus, space, old, vectors, updates)
+    mix = mix_weights(sharding, corpus, space, old, vectors, updates, report.counts)
     states = [
         replace(state, vectors={**state.vectors, "weights": mix.weights.copy()})
         for state in report.states
