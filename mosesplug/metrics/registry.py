@@ -47,7 +47,7 @@ def metric(name: str, settings: str = "", outside: Sequence[OutsideMetric] = ())
         UsageError: an unknown metric, setting or value; the message lists the known ones.
     """
     parsed = parse_settings(settings)
-    names, weights = _split_sum(name)
+    names, weights = split_sum(name)
     own = {metric.name: metric for metric in outside}
     entries = [_outside_entry(own[name]) if name in own else _entry(name, own) for name in names]
     if len(entries) == 1:
@@ -62,7 +62,7 @@ def metric(name: str, settings: str = "", outside: Sequence[OutsideMetric] = ())
     return InterpolatedMetric(tuple(entry.build(parsed) for entry in entries), weights)
 
 
-def _split_sum(name: str) -> tuple[list[str], tuple[float, ...]]:
+def split_sum(name: str) -> tuple[list[str], tuple[float, ...]]:
     """Split ``A,B``, ``A+B`` or ``A:0.7+B:0.3`` into names and weights, if any."""
     if "+" not in name and ":" not in name:
         return name.split(","), ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -63,21 +63,6 @@ def find_scorers(metric: Metric) -> dict[str, TextScorer]:
     if isinstance(metric, OutsideMetric) and metric.scorer is not None:
         return {metric.name: metric.scorer}
     return {}
-
-
-def check_commands(metric: Metric, commands: Iterable[OutsideMetric]) -> None:
-    """Check that a metric uses what all score commands compute.
-
-    Raises:
-        UsageError: it leaves out that of a command, which would run for nothing.
-    """
-    used = find_scorers(metric)
-    for command in commands:
-        if command.name not in used:
-            raise UsageError(
-                f"{{--score-command}} {command.name} would not be used: name it in {{--metric}}, "
-                f"too, as in {metric.name}:0.5+{command.name}:0.5"
-            )
 
 
 def require_scorer(metric: Metric, budget: int | None) -> None:

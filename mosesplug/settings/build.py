@@ -15,7 +15,6 @@ from mosesplug.decoders.description import ASK
 from mosesplug.errors import OptionName, UsageError
 from mosesplug.metrics import Metric, metric
 from mosesplug.metrics.registry import settings_of_signature
-from mosesplug.metrics.scored import check_commands
 from mosesplug.optimizers import Algorithm, algorithms
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.options import (
@@ -76,12 +75,10 @@ def _metric(values: _Values) -> Metric:
     source = None
     if commands.commands and "input" in values and not values.get("input-type"):
         source = require_file(values["input"], "the input")
-    cache = Path(values["working-dir"]) / "scores"
-    outside = commands.make_metrics(source, cache)
     name = values.get("metric") or next(iter(commands.names), "BLEU")
-    objective = metric(name, values.get("metric-settings", ""), outside)
-    check_commands(objective, outside)
-    return objective
+    commands.check_use(name)
+    outside = commands.make_metrics(source, Path(values["working-dir"]) / "scores")
+    return metric(name, values.get("metric-settings", ""), outside)
 
 
 def _list_required(values: _Values) -> tuple[str, ...]:

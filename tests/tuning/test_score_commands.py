@@ -205,7 +205,7 @@ def test_a_command_that_the_metric_leaves_out_is_rejected(
     toy: Toy, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call([*arguments(toy, "work", "right"), "--metric", "BLEU"]) == 2
-    assert "SHARE would not be used: name it in --metric, too, as in BLEU:0.5+SHARE:0.5" in (
+    assert "too, as in --metric BLEU:0.5+SHARE:0.5" in (
         capsys.readouterr().err
     )
     assert not (toy.directory / "work" / "run1.out").exists()

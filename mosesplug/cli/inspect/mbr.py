@@ -19,7 +19,6 @@ from mosesplug.learning.weighted_graphs import read_graph_weights, read_weighted
 from mosesplug.learning.weights import find_graph_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics.bleu.linear import LinearBleu
-from mosesplug.metrics.scored import check_commands
 from mosesplug.results.choices.mbr import (
     MbrTask,
     check_utility,
@@ -92,11 +91,13 @@ def _check(options: MbrCommand) -> None:
 
 def _find_metric(options: MbrCommand) -> Metric | None:
     """Return the metric that compares hypotheses; start commands that score."""
-    commands = options.settings.score_commands.make_metrics(options.settings.source)
-    if options.metric is None and not commands:
+    commands = options.settings.score_commands
+    name = options.metric or next(iter(commands.names), None)
+    if name is None:
         return None
-    metric = find_metric_of(options.metric, options.metric_settings, commands)
-    check_commands(metric, commands)
+    commands.check_use(name)
+    outside = commands.make_metrics(options.settings.source)
+    metric = find_metric_of(name, options.metric_settings, outside)
     check_utility(metric)
     return metric
 

@@ -161,6 +161,30 @@ class ScoreCommands:
         """The names of the metrics."""
         return tuple(command.name for command in self.commands)
 
+    def check_use(self, *specifications: str) -> None:
+        """Check that metrics use what all commands compute, before these are started.
+
+        Args:
+            specifications: the metrics, as ``COMET:0.7+BLEU:0.3`` or ``CHRF beta:2``.
+
+        Raises:
+            UsageError: they leave out that of a command, which would run for nothing; or one is not
+                a weighted sum.
+        """
+        from mosesplug.metrics.registry import split_sum
+
+        used = {
+            name
+            for specification in specifications
+            for name in split_sum(specification.strip().partition(" ")[0])[0]
+        }
+        for name in self.names:
+            if name not in used:
+                raise UsageError(
+                    f"{{--score-command}} {name} would not be used: name it in {{--metric}}, too, "
+                    f"as in {{--metric BLEU:0.5+{name}:0.5}}"
+                )
+
     def make_metrics(
         self, source: Path | Sequence[bytes] | None, cache: Path | None = None
     ) -> tuple[OutsideMetric, ...]:

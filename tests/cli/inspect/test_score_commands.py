@@ -72,6 +72,11 @@ def test_usage(capsys: pytest.CaptureFixture[str]) -> None:
             "both --scores and --score-command name SHARE",
         ),
         (["score", "base", *COMMAND, "--scores", "X=base"], "exclude each other"),
+        (["score", "base", "refs", *COMMAND, "--metric", "BLEU"], "SHARE would not be used"),
+        (
+            ["compare", "base", "new", "--refs", "refs", *COMMAND, "--metric", "CHRF beta:2"],
+            "SHARE would not be used: name it in --metric, too, as in --metric BLEU:0.5+SHARE:0.5",
+        ),
     ):
         code, err = call(capsys, *words)
         assert code == 2
