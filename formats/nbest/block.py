@@ -102,7 +102,7 @@ class NBestList:
 
     @property
     def ranges(self) -> tuple[Positions, Bytes, Positions, Positions]:
-        """Sentence ids, buffer, and where the text of each hypothesis begins and ends there."""
+        """Sentence ids, buffer, and begin and end of each text there."""
         return self.sentence_ids, self.buffer, self.text_starts, self.text_ends
 
     def text(self, row: int) -> bytes:
