@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ from mosesplug.metrics.protocol import score_sentences
 from mosesplug.optimizers import Optimizer, Problem, Progress, Solution, corpus_score
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers.problem import no_progress, normalize
+from mosesplug.optimizers.selection import FeatureSelection
 from mosesplug.settings.algorithm_options import make_options
 from mosesplug.settings.configuration import SelectRun
 from mosesplug.settings.learning import LearningSettings
@@ -162,6 +164,10 @@ def optimize(
         raise UsageError(f"{{--score-budget}} and {{--{other}}} exclude each other: give one")
     given = _add_run_source(settings, optimizer, given)
     data = read_data(settings, progress, given, asks_later=True)
+    n_dense = data.problem.tuning_set.space.n_dense
+    if settings.lists.templates is not None and not data.start.weights[n_dense:].any():
+        option = f"{{--templates}} {settings.lists.templates}"
+        optimizer.algorithm.require_sparse(option, settings.selection)
     held_out = read_held_out_lists(settings, data, progress, given)
     monitors = read_monitored_lists(settings, data, given)
     loaded, cpu = time.perf_counter(), time.process_time()
@@ -194,7 +200,11 @@ def optimize(
             *(() if held_out is None else held_out.notes),
             *find_warnings(data.problem.tuning_set, data.problem.metric, result, data.notes),
         ],
-        (*result.solution.notes, *_explain_untuned(data.problem, optimizer), *cost),
+        (
+            *result.solution.notes,
+            *_explain_untuned(data.problem, optimizer, settings.selection),
+            *cost,
+        ),
         loaded - began,
         time.perf_counter() - loaded,
         time.process_time() - cpu,
@@ -363,13 +373,13 @@ def learn_weights(
     )
 
 
-def _explain_untuned(problem: Problem, optimizer: Optimizer) -> list[str]:
+def _explain_untuned(
+    problem: Problem, optimizer: Optimizer, selection: FeatureSelection
+) -> list[str]:
     """Return a note on sparse features that the algorithm does not tune."""
-    if problem.active is not None:
-        return []
-    tail = slice(problem.tuning_set.space.n_dense, None)
-    fixed = 0 if problem.is_fixed is None else int(problem.is_fixed[tail].sum())
-    note = optimizer.algorithm.explain_untuned(problem.tuning_set.space.n_sparse - fixed)
+    space = problem.tuning_set.space
+    fixed = () if problem.is_fixed is None else set(compress(space.labels, problem.is_fixed))
+    note = optimizer.algorithm.explain_untuned(selection.count_sparse(space, fixed))
     return [] if note is None else [note]
 
 

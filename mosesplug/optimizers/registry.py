@@ -32,6 +32,7 @@ from mosesplug.optimizers.problem import (
     check_weights,
     no_progress,
 )
+from mosesplug.optimizers.selection import FeatureSelection
 from mosesplug.options import options_by_field
 from mosesplug.plugins import ALGORITHMS, bundled_names, load_plugin, load_plugins, plugin_names
 
@@ -135,6 +136,22 @@ class Algorithm:
             f"{self.name} tunes dense features only: the weights of {features} stay as they are. To"
             f" tune them, use {{--algorithm}} {_TUNES_SPARSE}, or another of mosesplug algorithms"
         )
+
+    def require_sparse(self, option: str, selection: FeatureSelection) -> None:
+        """Check that it tunes sparse features, or is told which to tune.
+
+        Args:
+            option: what makes sparse features without weights, for the message.
+
+        Raises:
+            UsageError: the features would keep the weight 0.
+        """
+        if not self.tunes_sparse and selection.active is None:
+            raise UsageError(
+                f"{option} would have no effect: {self.name} tunes dense features only, so its "
+                f"features would keep the weight 0. Add {{--algorithm}} {_TUNES_SPARSE}, or "
+                "another one of mosesplug algorithms that tunes sparse features"
+            )
 
     def require_bounds(self) -> None:
         """Check that the algorithm keeps bounds of weights.

@@ -7,10 +7,10 @@ starting weights.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import compress, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,6 +108,17 @@ class FeatureSelection:
         else:
             mask = NamePatterns(self.active).mark(space)
         return mask & ~NamePatterns(self.dropped).mark(space) if self.dropped else mask
+
+    def count_sparse(self, space: FeatureSpace, fixed: Collection[str] = ()) -> int:
+        """Return how many sparse features are tuned by algorithms that can.
+
+        Args:
+            fixed: features that keep their weights.
+        """
+        if self.active is not None:
+            return 0
+        chosen = self.select_names(space)[space.n_dense :]
+        return sum(name not in fixed for name in compress(space.sparse, chosen))
 
     def select(self, lists: TuningSet, *, tunes_sparse: bool) -> NDArray[np.bool_] | None:
         """Return the columns that are learned; None leaves the choice to the algorithm.

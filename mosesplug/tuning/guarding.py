@@ -279,10 +279,11 @@ def _first_list_signs(context: Context, start: Mapping[str, Any]) -> list[Warnin
 def _explain_untuned(context: Context) -> str | None:
     """Return a note on sparse features that the algorithm does not tune."""
     space, data = context.store.space, context
-    if space is None or not data.configuration.optimization.selection.leaves_choice:
+    if space is None:
         return None
-    fixed = len(data.fixed_weights.keys() & set(space.sparse))
-    return context.optimizer.algorithm.explain_untuned(space.n_sparse - fixed)
+    selection = data.configuration.optimization.selection
+    count = selection.count_sparse(space, data.fixed_weights)
+    return context.optimizer.algorithm.explain_untuned(count)
 
 
 def _text_signs(context: Context, outputs: Mapping[int, bytes]) -> list[WarningSign]:

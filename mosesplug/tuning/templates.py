@@ -18,6 +18,7 @@ from formats.moses.ini import (
 from formats.text import open_text, read_lines, write_atomic
 from mosesplug.decoders.servers.folded_entries import read_entry_points
 from mosesplug.errors import DataError, UsageError
+from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.settings.configuration import Configuration
 from mosesplug.templates.declaration import Templates, read_templates
 from mosesplug.templates.moses import format_ini_functions
@@ -28,9 +29,9 @@ def check_templates(configuration: Configuration) -> None:
     """Check the templates of a run, before anything is written.
 
     Raises:
-        UsageError: they cannot be read, the decoder is not called as Moses is, or cannot compute
-            one; the configuration has a feature of the same name; or the source has no word of a
-            vocabulary of source words.
+        UsageError: they cannot be read; the decoder is not called as Moses is, or cannot compute
+            one; the configuration has a feature of the same name; the algorithm would leave their
+            weights at 0; or the source has no word of a vocabulary of source words.
         FormatError: a vocabulary cannot be read, or is empty; or a template needs alignments, and
             a text phrase table has none, or has a point outside a phrase pair.
         DataError: a link or a file has the name of the directory of the copies.
@@ -40,6 +41,11 @@ def check_templates(configuration: Configuration) -> None:
         return
     templates = read_templates(path)
     _extend(configuration, templates)
+    has_weights = configuration.sparse_weights is not None or configuration.start_from is not None
+    if not (has_weights or read_moses_ini(configuration.config).section("weight-file")):
+        optimization = configuration.optimization
+        algorithm = find_algorithm(optimization.algorithm)
+        algorithm.require_sparse(f"{{--templates}} {path}", optimization.selection)
     if (source := configuration.source_text) is not None:
         templates.check_sources(read_lines(source), str(source))
     needing = [one.name for one in templates.templates if "alignment" in one.needs]

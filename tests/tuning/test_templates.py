@@ -15,6 +15,7 @@ from formats.moses.ini import read_moses_ini
 from formats.weights.files import read_sparse
 from mosesplug.decoders.description import DecoderCommand, MosesDecoder
 from mosesplug.errors import DataError, DecoderError, StoreMismatch, UsageError
+from mosesplug.settings.configuration import Configuration
 from mosesplug.tuning import tune
 from mosesplug.tuning.setup import check_run
 from mosesplug.tuning.templates import add_templates, check_templates
@@ -41,12 +42,22 @@ def declaration(toy: Toy) -> Path:
     return path
 
 
+def configure(toy: Toy, declaration: Path, **more: Any) -> Configuration:
+    """A run with templates."""
+    made: Configuration = toy.configuration(
+        decoding={"templates": declaration},
+        optimization={"algorithm": "kbmira", "options": {}},
+        **more,
+    )
+    return made
+
+
 def test_moses_ini(toy: Toy, declaration: Path) -> None:
     """Vocabularies are copied, and models found from the new file."""
     (toy.directory / "table").write_text("")
     config = toy.directory / "moses.ini"
     config.write_text(f"{config.read_text()}\n[feature]\nA path=table\n")
-    given = toy.configuration(decoding={"templates": declaration})
+    given = configure(toy, declaration)
     check_templates(given)
     assert not (toy.directory / "work" / "templates").exists()
     extended = add_templates(given)
@@ -61,11 +72,20 @@ def test_moses_ini(toy: Toy, declaration: Path) -> None:
     assert add_templates(extended) is extended
 
 
+def test_algorithm_of_dense_features(toy: Toy, declaration: Path) -> None:
+    given = toy.configuration(decoding={"templates": declaration})
+    with pytest.raises(UsageError, match=r"templates.toml would have no effect: mert .* kbmira"):
+        check_templates(given)
+    check_templates(replace(given, sparse_weights=declaration.parent / "sparse"))
+    active = replace(given.optimization, active=("PL_*",))
+    check_templates(replace(given, optimization=active))
+
+
 def test_name_of_a_feature(toy: Toy, declaration: Path) -> None:
     config = toy.directory / "moses.ini"
     config.write_text(f"{config.read_text()}\n[feature]\nA name=PL\n")
     with pytest.raises(UsageError, match=r"\[PL\]: .*moses.ini has a feature of this name"):
-        tune(toy.configuration(decoding={"templates": declaration}))
+        tune(configure(toy, declaration))
     assert not (toy.directory / "work" / "templates").exists()
 
 
@@ -74,14 +94,14 @@ def test_a_link_is_not_followed(toy: Toy, declaration: Path) -> None:
     (toy.directory / "elsewhere").mkdir()
     (toy.directory / "work" / "templates").symlink_to(toy.directory / "elsewhere")
     with pytest.raises(DataError, match=r"templates is a link or a file"):
-        tune(toy.configuration(decoding={"templates": declaration}))
+        tune(configure(toy, declaration))
     assert not list((toy.directory / "elsewhere").iterdir())
 
 
 @pytest.mark.usefixtures("decoder_in_process")
 def test_a_refused_call_does_not_change_the_run(toy: Toy, declaration: Path) -> None:
     folder = toy.directory / "work" / "templates"
-    given = toy.configuration(decoding={"templates": declaration}, maximum_iterations=1)
+    given = configure(toy, declaration, maximum_iterations=1)
     tune(given)
     before = {path: path.read_bytes() for path in folder.glob("*/*")}
     (toy.directory / "top").write_text("hund c\n")
@@ -95,7 +115,7 @@ def test_a_refused_call_does_not_change_the_run(toy: Toy, declaration: Path) -> 
 
 @pytest.mark.usefixtures("decoder_in_process")
 def test_a_rejected_run_leaves_no_copies(toy: Toy, declaration: Path) -> None:
-    given = toy.configuration(decoding={"templates": declaration})
+    given = configure(toy, declaration)
     given = replace(given, optimization=replace(given.optimization, active=("LM7",)))
     with pytest.raises(UsageError, match="there is no feature LM7"):
         tune(given)
@@ -123,7 +143,7 @@ def test_settings_that_moses_lacks(toy: Toy, message: str, name: str) -> None:
     decoder = toy.directory / "moses"
     decoder.write_text(f"#!/bin/sh\necho {message} >&2\nexit 1\n")
     decoder.chmod(0o755)
-    given = toy.configuration(decoding={"templates": declaration})
+    given = configure(toy, declaration)
     with pytest.raises(DecoderError, match=rf"only the bundled .*{name}.*optimize --templates"):
         tune(add_program(given, decoder))
 
@@ -131,7 +151,7 @@ def test_settings_that_moses_lacks(toy: Toy, message: str, name: str) -> None:
 def test_missing_vocabulary(toy: Toy, declaration: Path) -> None:
     (toy.directory / "top").unlink()
     with pytest.raises(FormatError, match="No such file"):
-        check_templates(toy.configuration(decoding={"templates": declaration}))
+        check_templates(configure(toy, declaration))
 
 
 @pytest.mark.usefixtures("decoder_in_process")
@@ -180,7 +200,7 @@ def test_alignments_of_the_phrase_table(
     config = toy.directory / "moses.ini"
     line = "PhraseDictionaryMemory name=T path=table"
     config.write_text(f"{config.read_text()}\n[feature]\n{line}\n")
-    given = toy.configuration(decoding={"templates": declaration})
+    given = configure(toy, declaration)
     if message is None:
         check_templates(given)
         return
@@ -195,7 +215,7 @@ def test_a_vocabulary_of_another_text(toy: Toy, declaration: Path) -> None:
     (toy.directory / "top").write_text("zwei drei\n")
     message = r"templates.toml: \[WT\]: .*input has no word of .* such as drei. Give"
     with pytest.raises(UsageError, match=message):
-        tune(toy.configuration(decoding={"templates": declaration}))
+        tune(configure(toy, declaration))
     assert not (toy.directory / "work").exists()
 
 

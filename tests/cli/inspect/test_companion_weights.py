@@ -113,5 +113,7 @@ def test_algorithm_of_dense_features_names_those_that_it_does_not_tune(run: Run)
     assert line.startswith("mert tunes dense features only: the weights of 2 sparse features")
     assert "kbmira" in line
     assert "sparse feature" not in run(*words, "--algorithm", "kbmira")[2]
+    counted = (*words, "--algorithm", "mert", "--sparse-min-count", "2")
+    assert "mert tunes dense features only" in run(*counted)[2]
     active = ("--algorithm", "mert", "--active", "LM0")
     assert "sparse feature" not in run(*words, *active)[2]

@@ -96,12 +96,24 @@ def test_vocabularies_without_a_word_of_the_source(template: str) -> None:
 def test_weights_of_different_templates_have_no_mean() -> None:
     reading: mosesplug.ListKeywords = {"templates": "templates.toml", "source": "source"}
     for name in ("one", "other"):
-        mosesplug.optimize("lists", references="reference", seed=1, **reading).save(name)
+        fit = mosesplug.optimize("lists", references="reference", algorithm="kbmira", **reading)
+        fit.save(name)
         Path("templates.toml").write_text('[WT]\nfunction = "PhrasePairFeature"\n')
     every = [resolve_weights(name) for name in ("one", "other")]
     with pytest.raises(DataError, match="one and other were learned with different templates"):
         combine(every, [0.5, 0.5], "mean", normalized=True)
     assert combine([every[0]] * 2, [0.5, 0.5], "mean", normalized=True).changes == every[0].changes
+
+
+@pytest.mark.usefixtures("folder")
+def test_algorithm_of_dense_features() -> None:
+    """Templates without weights are refused; those with weights help to tune dense features."""
+    reading: mosesplug.ListKeywords = {"templates": "templates.toml", "source": "source"}
+    with pytest.raises(UsageError, match=r"templates.toml would have no effect: mert .* kbmira"):
+        mosesplug.optimize("lists", references="reference", **reading)
+    initial = {"LM": 1.0, "WT_hund~dog": 2.0}
+    fit = mosesplug.optimize("lists", references="reference", initial=initial, seed=1, **reading)
+    assert fit.weights["WT_hund~dog"] > 0.0
 
 
 @pytest.mark.usefixtures("folder")
