@@ -12,11 +12,13 @@ from types import MappingProxyType
 from typing import Any
 
 from mosesplug.metrics.bleu.corpus import Bleu
+from mosesplug.metrics.bleu.gleu import Gleu
 from mosesplug.metrics.chrf import Chrf
 from mosesplug.metrics.edit.cer import Cer
 from mosesplug.metrics.edit.mer import Mer
 from mosesplug.metrics.edit.wer import Cder, Wer
 from mosesplug.metrics.interpolated import InterpolatedMetric
+from mosesplug.metrics.meteor import Meteor
 from mosesplug.metrics.outside import OutsideMetric
 from mosesplug.metrics.per import Per
 from mosesplug.metrics.protocol import Metric
@@ -63,7 +65,12 @@ _FORMULAS: Mapping[type[Metric], Callable[[Any], Formula]] = MappingProxyType(
         Cder: _named("errors"),
         Cer: _named("errors"),
         Chrf: lambda metric: {"kind": "chrf", "beta": metric.beta, "smooth": metric.smooth},
+        Gleu: _named("quotient"),
         Mer: _named("mer"),
+        Meteor: lambda metric: {
+            "kind": "meteor",
+            **{name: getattr(metric, name) for name in ("alpha", "beta", "gamma", "exact", "stem")},
+        },
         OutsideMetric: lambda metric: {
             "kind": "errors" if metric.is_error_rate else "quotient",
         },

@@ -1,13 +1,14 @@
 // Scores of summed statistics: the formulas of mosesplug.metrics, in the same order of operations.
 
 /**
- * @typedef {{kind: string, width: number, beta?: number, smooth?: number,
- *   parts?: {share: number, formula: Formula}[]}} Formula
+ * @typedef {{beta: number, smooth: number}} ChrfSettings
+ * @typedef {{alpha: number, beta: number, gamma: number, exact: number, stem: number}} MeteorSettings
+ * @typedef {{kind: string, width: number, parts?: {share: number, formula: Formula}[]}
+ *   & Partial<ChrfSettings & MeteorSettings>} Formula
  * @typedef {ArrayLike<number>} Numbers
  */
 
 const ORDER = 4;
-const CHARACTERS = 6;
 
 /**
  * Return the score of summed statistics; larger is better.
@@ -21,13 +22,15 @@ export function scoreTotals(formula, totals, at = 0) {
     case "bleu":
       return scoreBleu(totals, at);
     case "chrf":
-      return scoreChrf(totals, at, /** @type {number} */ (formula.beta), formula.smooth ?? 0);
+      return scoreChrf(totals, at, formula.width, /** @type {ChrfSettings} */ (formula));
     case "errors":
       return 1 - divide(totals[at], totals[at + 1], totals[at]);
     case "mer": {
       const pairs = totals[at] + totals[at + 1] + totals[at + 2] + totals[at + 3];
       return 1 - divide(pairs - totals[at], pairs, 0);
     }
+    case "meteor":
+      return scoreMeteor(totals, at, /** @type {MeteorSettings} */ (formula));
     case "per": {
       const right = totals[at] - Math.max(0, totals[at + 1] - totals[at + 2]);
       return divide(right, totals[at + 2], 1 + right);
@@ -71,11 +74,13 @@ export function findLengths(formula, totals, at = 0) {
     case "bleu":
       return [totals[at + 1], totals[at + 8]];
     case "chrf":
-      return [totals[at + 18], totals[at + 19]];
+      return [totals[at + formula.width - 2], totals[at + formula.width - 1]];
     case "mer": {
       const common = totals[at] + totals[at + 1];
       return [common + totals[at + 3], common + totals[at + 2]];
     }
+    case "meteor":
+      return [totals[at + 3], totals[at + 4]];
     case "per":
       return [totals[at + 1], totals[at + 2]];
     case "sum":
@@ -123,16 +128,25 @@ function scoreBleuPlusOne(row) {
   return length === 0 ? 0 : score * Math.exp(1 - reference / length);
 }
 
-/** @param {Numbers} totals @param {number} at @param {number} beta @param {number} smooth */
-function scoreChrf(totals, at, beta, smooth) {
+/** @param {Numbers} totals @param {number} at @param {MeteorSettings} settings */
+function scoreMeteor(totals, at, { alpha, beta, gamma, exact, stem }) {
+  const weighted = exact * totals[at] + stem * totals[at + 1];
+  const precision = divide(weighted, totals[at + 3], 0);
+  const recall = divide(weighted, totals[at + 4], 0);
+  const mean = divide(precision * recall, alpha * precision + (1 - alpha) * recall, 0);
+  const fragmentation = divide(totals[at + 2], totals[at] + totals[at + 1], 0);
+  return mean * (1 - gamma * fragmentation ** beta);
+}
+
+/** @param {Numbers} totals @param {number} at @param {number} width @param {ChrfSettings} settings */
+function scoreChrf(totals, at, width, { beta, smooth }) {
   const weight = beta * beta;
   let precision = 0;
   let recall = 0;
   let orders = 0;
-  for (let order = 0; order < CHARACTERS; order++) {
-    const match = totals[at + 3 * order];
-    const ours = totals[at + 3 * order + 1];
-    const theirs = totals[at + 3 * order + 2];
+  // Orders of characters, then of words; both lengths come last.
+  for (let k = at; k < at + width - 2; k += 3) {
+    const [match, ours, theirs] = [totals[k], totals[k + 1], totals[k + 2]];
     if (ours > 0 && theirs > 0) {
       precision += (match + smooth) / (ours + smooth);
       recall += (match + smooth) / (theirs + smooth);
