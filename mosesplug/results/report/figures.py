@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mosesplug.results.report.drawing import Drawing
 
 Data = TypeVar("Data")
+Rendered = TypeVar("Rendered", str, bytes)
 
 _WIDTH = 4.8
 """Inches. On a screen of 390 pixels, the text of a figure of this width is still readable."""
@@ -186,7 +187,9 @@ def _draw_surfaces(figure: Figure, data: ReportData) -> None:
 
 
 def _draw_surface(axes: Axes, surface: ErrorSurface) -> None:
-    axes.stairs(surface.scores, surface.ends, color=BLUE, linewidth=0.9, baseline=None)
+    # Not axes.stairs, which takes ten times as long for thousands of steps.
+    heights = np.append(surface.scores, surface.scores[-1])
+    axes.plot(surface.ends, heights, drawstyle="steps-post", color=BLUE, linewidth=0.9)
     axes.axvline(surface.weight, color=RED, linewidth=0.8)
     axes.set_title(_clip(surface.name), fontsize=8)
     axes.tick_params(labelsize=8)
@@ -316,7 +319,7 @@ def render_surface_svgs(data: ReportData) -> list[str]:
 
 
 def _save_svg(draw: Callable[[Figure], None], name: str) -> str:
-    text = _save(draw, name, format="svg", metadata={"Date": None}).decode()
+    text = _save(draw, name, lambda drawing: drawing.render_svg())
     return follow_the_page(text[text.index("<svg") :])
 
 
@@ -326,7 +329,11 @@ def render_png(name: str, data: ReportData, dots_per_inch: int = 300) -> bytes:
     Raises:
         UsageError: as for ``render_svg``.
     """
-    return _save(lambda figure: FIGURES[name](figure, data), name, format="png", dpi=dots_per_inch)
+    return _save(
+        lambda figure: FIGURES[name](figure, data),
+        name,
+        lambda drawing: drawing.render_png(dots_per_inch),
+    )
 
 
 def render_surface_png(surface: ErrorSurface, metric: str) -> bytes:
@@ -343,17 +350,19 @@ def render_surface_png(surface: ErrorSurface, metric: str) -> bytes:
         axes.set_xlabel(surface.name)
         axes.set_ylabel(metric)
 
-    return _save(draw, "surface", format="png", dpi=150)
+    return _save(draw, "surface", lambda drawing: drawing.render_png(150))
 
 
-def _save(draw: Callable[[Figure], None], name: str, **saving: Any) -> bytes:
+def _save(
+    draw: Callable[[Figure], None], name: str, render: Callable[[Drawing], Rendered]
+) -> Rendered:
     require_matplotlib()
     import matplotlib
 
     # Identifiers of the figures on one page must differ.
     style: Any = {**_STYLE, "svg.hashsalt": f"mosesplug {name}"}
     with matplotlib.rc_context(style):
-        return _draw_with_style(draw).render(**saving)
+        return render(_draw_with_style(draw))
 
 
 def _draw_with_style(draw: Callable[[Figure], None]) -> Drawing:
