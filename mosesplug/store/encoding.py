@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Sequence
+from functools import reduce
+from operator import add, mul, or_
 from typing import Any, overload
 
 import msgpack
@@ -67,19 +69,16 @@ class Record:
         if len(numbers) != 1 + 2 * len(sizes):
             raise ValueError("its header belongs to another kind of record")
         self.first, self.places = numbers[0], numbers[1:]
-        ends = map(_end_of_array, self.places[::2], self.places[1::2], sizes)
+        starts = self.places[1::2]
+        ends = map(add, starts, map(mul, self.places[::2], sizes))
         # Kernels require aligned arrays, and do not check bounds.
-        if max(ends) > len(buffer) - self.begin or any(at & 7 for at in self.places[1::2]):
+        if max(ends) > len(buffer) - self.begin or reduce(or_, starts) & 7:
             raise ValueError("its arrays have inconsistent sizes")
 
     def array(self, place: int, dtype: Any) -> NDArray[Any]:
         """Return the array whose size is at ``places[place]``."""
         count, at = self.places[place : place + 2]
         return np.ndarray((count,), dtype, self.buffer, self.begin + at)
-
-
-def _end_of_array(count: int, at: int, size: int) -> int:
-    return at + count * size
 
 
 def _align(buffer: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -104,7 +103,8 @@ def read_header(buffer: NDArray[np.uint8]) -> tuple[list[int], int]:
     except (struct.error, msgpack.UnpackException) as error:
         raise ValueError(f"its header cannot be read ({error})") from error
     # A boolean counts as an integer, but not in the shape of an array.
-    if not isinstance(numbers, list) or not all(type(n) is int and n >= 0 for n in numbers):
+    are_integers = isinstance(numbers, list) and set(map(type, numbers)) <= {int}
+    if not are_integers or min(numbers, default=0) < 0:
         raise ValueError("its header is invalid")
     return numbers, 4 + length + -(4 + length) % 8
 

@@ -198,15 +198,21 @@ def _gather(reader: Reader, sentence: int, homes: NDArray[np.int64]) -> Selectio
     for rows in np.split(grouped, cuts[1:]):
         if len(rows):
             iteration = int(rows[0] >> 32)
-            # Any other number is not an iteration and would not be a valid key.
-            record = reader.record(iteration, sentence) if 0 < iteration < 1 << 31 else None
-            if record is None:
-                raise StoreError(
-                    f"the n-best store is damaged: a list of sentence {sentence} refers to "
-                    f"iteration {iteration}, which has none. Start in an empty directory"
-                )
+            record = _read_home(reader, iteration, sentence)
             pieces.append((iteration, record, rows & 0xFFFFFFFF))
     return Selection(tuple(pieces), order)
+
+
+def _read_home(reader: Reader, iteration: int, sentence: int) -> KbestRecord:
+    """Return the record of an iteration that a list refers to."""
+    # Any other number is not an iteration and would not be a valid key.
+    record = reader.record(iteration, sentence) if 0 < iteration < 1 << 31 else None
+    if record is None:
+        raise StoreError(
+            f"the n-best store is damaged: a list of sentence {sentence} refers to "
+            f"iteration {iteration}, which has none. Start in an empty directory"
+        )
+    return record
 
 
 def assemble(
@@ -284,11 +290,14 @@ def first_best_statistics(
     statistics = np.zeros((n_sentences, kind.width), dtype=kind.dtype)
     for sentence in reader.sentences(iteration).tolist():
         record = reader.record(iteration, sentence)
-        homes = np.zeros(0, np.int64) if record is None else _homes(record)[:1]
-        for home, _, rows in _gather(reader, sentence, homes).pieces:
-            with report_damage(iteration, sentence):
-                row = 0 if rows is None else int(rows[0])
-                statistics[sentence] = reader.statistics(kind, home, sentence)[row]
+        if record is None or not record.n_list:
+            continue
+        home, row = int(record.home_iterations[0]), int(record.home_rows[0])
+        if home != iteration:
+            _read_home(reader, home, sentence)
+        with report_damage(iteration, sentence):
+            # As unsigned numbers, negative ones are beyond the last row.
+            statistics[sentence] = reader.statistics(kind, home, sentence)[row & 0xFFFFFFFF]
     return statistics
 
 
