@@ -111,12 +111,13 @@ def paired_bootstrap(
         baseline, system: ``[n_sentences, n_statistics]`` each.
     """
     real = abs(_score(metric, system) - _score(metric, baseline))
-    differences = np.concatenate(
-        [
-            metric.score(_sums(drawn, system)) - metric.score(_sums(drawn, baseline))
-            for drawn in _draws(len(baseline), samples, rng)
-        ]
+    # Side by side: the sentences of each sample are counted once.
+    both = np.hstack([system, baseline])
+    sums = (_sums(drawn, both) for drawn in _draws(len(both), samples, rng))
+    scores = np.concatenate(
+        [metric.score(drawn.reshape(len(drawn), 2, baseline.shape[1])) for drawn in sums]
     )
+    differences = scores[:, 0] - scores[:, 1]
     sizes = np.abs(differences)
     extreme = int((sizes - sizes.mean() >= real - _ROUNDING).sum())
     ties = np.abs(differences) <= _ROUNDING
