@@ -28,7 +28,6 @@ from mosesplug.results.views.lists import (
 )
 from mosesplug.results.views.run import StoredRun
 from mosesplug.results.views.texts import ParallelText, decode_text
-from mosesplug.tuning_set import TuningSet
 
 STEPS = ("iterations", "lists", "oracles", "features", "surfaces", "sentences", "search graphs")
 """The steps of gathering, in order."""
@@ -65,19 +64,18 @@ def gather_report_steps(
                 f"{{--report-metric}} {watched[0]}: the lists of this run are {run.where_lists_are}"
             )
         return
-    merged = run.store.tuning_set()
     data = replace(data, watched_scores=_measure_watched(run, watched, text))
     yield data
-    data = _add_coverage(run, merged, _add_oracles(run, merged, data))
+    data = _add_coverage(run, _add_oracles(run, data))
     yield data
-    data = _add_features(run, merged, data)
+    data = _add_features(run, data)
     yield data
-    data = _add_surfaces(run, merged, data)
+    data = _add_surfaces(run, data)
     yield data
-    worst, best = _find_worst_and_best(run, merged, text, examples)
+    worst, best = _find_worst_and_best(run, text, examples)
     data = replace(data, worst=worst, best=best)
     yield data
-    yield replace(data, lattice=describe_lattice(run, merged, lattice))
+    yield replace(data, lattice=describe_lattice(run, lattice))
 
 
 def gather_figure(run: StoredRun, figure: str, lattice: int | None = None) -> ReportData:
@@ -94,10 +92,9 @@ def gather_figure(run: StoredRun, figure: str, lattice: int | None = None) -> Re
     data = _describe_run(run)
     if not run.has_lists or figure in _WITHOUT_LISTS:
         return data
-    merged = run.store.tuning_set()
     if figure in _PARTS:
-        return _PARTS[figure](run, merged, data)
-    return replace(data, lattice=describe_lattice(run, merged, lattice))
+        return _PARTS[figure](run, data)
+    return replace(data, lattice=describe_lattice(run, lattice))
 
 
 def _describe_run(run: StoredRun) -> ReportData:
@@ -131,29 +128,30 @@ def _shorten(name: str) -> str:
     return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
 
 
-def _add_oracles(run: StoredRun, merged: TuningSet, data: ReportData) -> ReportData:
-    oracles = zip(data.iterations, measure_oracle_growth(run, merged), strict=True)
+def _add_oracles(run: StoredRun, data: ReportData) -> ReportData:
+    oracles = zip(data.iterations, measure_oracle_growth(run), strict=True)
     facts = tuple(replace(iteration, oracle=oracle) for iteration, oracle in oracles)
     return replace(data, iterations=facts)
 
 
-def _add_coverage(run: StoredRun, merged: TuningSet, data: ReportData) -> ReportData:
+def _add_coverage(run: StoredRun, data: ReportData) -> ReportData:
     return replace(data, coverage=measure_coverage(run, run.records[-1].iteration))
 
 
-def _add_features(run: StoredRun, merged: TuningSet, data: ReportData) -> ReportData:
-    return replace(data, features=measure_features([merged], run.metric, run.vector, data.names))
+def _add_features(run: StoredRun, data: ReportData) -> ReportData:
+    features = measure_features([run.merged], run.metric, run.vector, data.names)
+    return replace(data, features=features)
 
 
-def _add_surfaces(run: StoredRun, merged: TuningSet, data: ReportData) -> ReportData:
+def _add_surfaces(run: StoredRun, data: ReportData) -> ReportData:
     return replace(
-        data, surfaces=compute_error_surfaces(merged, run.metric, run.vector, data.names)
+        data, surfaces=compute_error_surfaces(run.merged, run.metric, run.vector, data.names)
     )
 
 
 _WITHOUT_LISTS = frozenset({"weights", "growth", "times"})
 
-_PARTS: Mapping[str, Callable[[StoredRun, TuningSet, ReportData], ReportData]] = MappingProxyType(
+_PARTS: Mapping[str, Callable[[StoredRun, ReportData], ReportData]] = MappingProxyType(
     {
         "scores": _add_oracles,
         "coverage": _add_coverage,
@@ -165,13 +163,14 @@ _PARTS: Mapping[str, Callable[[StoredRun, TuningSet, ReportData], ReportData]] =
 
 
 def _find_worst_and_best(
-    run: StoredRun, merged: TuningSet, text: ParallelText, count: int
+    run: StoredRun, text: ParallelText, count: int
 ) -> tuple[tuple[SentenceFacts, ...], tuple[SentenceFacts, ...]]:
     """Return the sentences whose 1-best scores lowest, and those with the highest.
 
     Args:
         count: number of sentences of each kind; no sentence is returned twice.
     """
+    merged = run.merged
     scores = score_sentences(run.metric, merged.stats)
     first_best = merged.first_best(run.vector)
     filled = np.flatnonzero(np.diff(merged.offsets) > 0)

@@ -116,7 +116,7 @@ def measure_importance(
         DataError: the store has no lists, or its weights are unknown.
         StoreError: it cannot be read.
     """
-    merged = run.store.tuning_set()
+    merged = run.merged
     vector = (run.weights if weights is None else weights).normalize().vector(run.space)
     if not vector.any():
         raise DataError(

@@ -15,7 +15,6 @@ from mosesplug.results.report.data import LatticeFacts, LatticeLine
 from mosesplug.results.views.run import StoredRun
 from mosesplug.results.views.texts import decode_text
 from mosesplug.store import StoredGraphs
-from mosesplug.tuning_set import TuningSet
 
 _ALTERNATIVES = 10
 """Number of edges to show beside those of the best translation."""
@@ -26,16 +25,13 @@ _CANDIDATES = 25
 """Number of sentences to choose from, those with the smallest graphs."""
 
 
-def describe_lattice(
-    run: StoredRun, merged: TuningSet, sentence: int | None = None
-) -> LatticeFacts | None:
+def describe_lattice(run: StoredRun, sentence: int | None = None) -> LatticeFacts | None:
     """Return the best edges of a sentence's newest graph, and an envelope of it.
 
     The envelope is along the weight of one feature. The feature is the one whose envelope has the
     most segments; so is the sentence, out of those with the smallest graphs, if none is given.
 
     Args:
-        merged: its merged lists, which give the translations their scores.
         sentence: the sentence of the graph; None selects one.
 
     Returns:
@@ -61,7 +57,7 @@ def describe_lattice(
         if best is None:
             return None
         _, number, column, part, whole = best
-        return _describe(run, merged, number, column, part, whole)
+        return _describe(run, number, column, part, whole)
 
 
 def _keep_best(graph: Hypergraph, weights: NDArray[np.float32]) -> Hypergraph:
@@ -122,8 +118,9 @@ def _join(words: Iterable[bytes]) -> str:
 
 
 def _describe(
-    run: StoredRun, merged: TuningSet, sentence: int, column: int, graph: Hypergraph, whole: int
+    run: StoredRun, sentence: int, column: int, graph: Hypergraph, whole: int
 ) -> LatticeFacts:
+    merged = run.merged
     start, end = merged.offsets[sentence], merged.offsets[sentence + 1]
     scores = score_sentences(run.metric, merged.stats[start:end]).tolist()
     texts = map(decode_text, run.store.hypotheses(sentence))

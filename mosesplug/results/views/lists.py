@@ -40,14 +40,10 @@ def score_oracle(tuning_set: TuningSet, metric: Metric) -> float:
     return corpus_oracles(tuning_set, metric, np.random.default_rng(_SEED)).score
 
 
-def measure_oracle_growth(run: StoredRun, merged: TuningSet | None = None) -> Iterator[float]:
+def measure_oracle_growth(run: StoredRun) -> Iterator[float]:
     """Yield the oracle's score among all hypotheses up to each iteration.
 
     Scores that were computed before are read from the cache.
-
-    Args:
-        merged: its merged lists, whose hypotheses are in the order of their first appearance; None
-            reads them if they are needed.
     """
     prints = dict(run.store.fingerprints)
     if (weights := run.store.sentence_weights) is not None:
@@ -59,11 +55,10 @@ def measure_oracle_growth(run: StoredRun, merged: TuningSet | None = None) -> It
         for record in run.records:
             score = cache.find(record.iteration)
             if score is None:
-                merged = run.store.tuning_set() if merged is None else merged
                 for iteration in range(counted + 1, record.iteration + 1):
                     known += _count_new(run, iteration)
                 counted = record.iteration
-                score = score_oracle(_truncate(merged, known), run.metric)
+                score = score_oracle(_truncate(run.merged, known), run.metric)
                 cache.add(record.iteration, score)
             yield score
     finally:

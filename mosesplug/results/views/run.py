@@ -23,6 +23,7 @@ from mosesplug.tuning.workdir.records import keeps_lists, read_result, read_star
 from mosesplug.tuning.workdir.stores import find_run, open_run_store
 from mosesplug.tuning.workdir.summary import StoredSummary
 from mosesplug.tuning.workdir.workspace import Workspace
+from mosesplug.tuning_set import TuningSet
 
 if TYPE_CHECKING:
     from formats.weights.any_format import WeightFile
@@ -89,6 +90,15 @@ class StoredRun:
     def has_lists(self) -> bool:
         """Whether this store holds hypotheses."""
         return any(record.n_lists for record in self.records)
+
+    @cached_property
+    def merged(self) -> TuningSet:
+        """The merged lists of these iterations, which stay in memory.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        return self.store.tuning_set(record.iteration for record in self.records)
 
     @property
     def weighting(self) -> str:

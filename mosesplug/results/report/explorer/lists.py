@@ -30,38 +30,31 @@ _MOST_RANK = np.iinfo(np.uint16).max
 
 @dataclass(frozen=True)
 class RunLists:
-    """The merged lists of some sentences, with texts and ranks of the hypotheses.
+    """The merged lists of some sentences, with the ranks of the hypotheses.
 
     Attributes:
+        run: the run, from which texts are read when they are needed.
         merged: the merged lists; those of other sentences are empty.
-        texts: of each sentence, the texts of its hypotheses, byte for byte.
         ranks: uint16 ``[n_iterations, n_hyps]``, the rank in each iteration's list from 1; 0 if the
             list does not have the hypothesis.
     """
 
+    run: StoredRun
     merged: TuningSet
-    texts: Sequence[Sequence[bytes]]
     ranks: NDArray[np.uint16]
 
     @classmethod
-    def read(cls, run: StoredRun, merged: TuningSet, sentences: NDArray[np.int64]) -> RunLists:
-        """Read the lists of some sentences.
-
-        Args:
-            run: the run.
-            merged: all its merged lists.
-            sentences: int64, ascending.
+    def read(cls, run: StoredRun, sentences: NDArray[np.int64]) -> RunLists:
+        """Read the lists of some sentences, int64, ascending.
 
         Raises:
             StoreError: the store cannot be read.
         """
+        merged = run.merged
         if len(sentences) < run.n_sentences:
             rows = [np.arange(*merged.offsets[sentence : sentence + 2]) for sentence in sentences]
             merged = merged.take_hypotheses(np.concatenate(rows))
-        texts: list[Sequence[bytes]] = [()] * run.n_sentences
-        for sentence in sentences.tolist():
-            texts[sentence] = run.store.hypotheses(sentence)
-        return cls(merged, texts, _read_ranks(run, merged, sentences))
+        return cls(run, merged, _read_ranks(run, merged, sentences))
 
 
 def spread_sentences(n_sentences: int, most: int | None) -> NDArray[np.int64]:
@@ -98,23 +91,20 @@ class PackedLists:
 
 
 def pack_lists(
-    run: StoredRun,
-    lists: RunLists,
-    vectors: Sequence[NDArray[np.float64]],
-    most: float | None,
+    lists: RunLists, vectors: Sequence[NDArray[np.float64]], most: float | None
 ) -> PackedLists:
     """Pack as many hypotheses as fit; see ``rank_hypotheses`` for their order.
 
     Args:
-        run: the run.
-        lists: its lists.
+        lists: the lists of a run.
         vectors: float64 ``[n_features]`` each, the weights that the run visited, the result last.
         most: largest number of bytes of the packed lists; None: unlimited.
 
     Raises:
         UsageError: the hypotheses that scores need take more bytes.
+        StoreError: the store cannot be read.
     """
-    merged = lists.merged
+    run, merged = lists.run, lists.merged
     weighted = np.any([vector[merged.space.n_dense :] for vector in vectors], axis=0)
     columns = np.flatnonzero(weighted)
     everything = np.arange(merged.n_hyps)
@@ -182,10 +172,12 @@ def _join_texts(
     lists: RunLists, rows: NDArray[np.int64], offsets: NDArray[np.int64]
 ) -> dict[str, NDArray[Any]]:
     """Return the texts of each sentence, one a line, and where sentences begin."""
+    iterations = [record.iteration for record in lists.run.records]
     blocks = []
-    for sentence, texts in enumerate(lists.texts):
-        own = rows[offsets[sentence] : offsets[sentence + 1]] - lists.merged.offsets[sentence]
-        blocks.append(join_lines([texts[row] for row in own.tolist()]))
+    for sentence, start in enumerate(lists.merged.offsets[:-1].tolist()):
+        own = (rows[offsets[sentence] : offsets[sentence + 1]] - start).tolist()
+        texts = lists.run.store.hypotheses(sentence, iterations) if own else ()
+        blocks.append(join_lines([texts[row] for row in own]))
     return {
         "texts": np.frombuffer(b"".join(blocks), dtype=np.uint8),
         "textOffsets": np.cumsum([0, *map(len, blocks)]).astype(np.uint32),

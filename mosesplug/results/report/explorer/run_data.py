@@ -98,15 +98,15 @@ def gather_explorer(
     document = _describe_run(run, data, name)
     choices = None
     if run.has_lists:
-        merged = run.store.tuning_set()
+        merged = run.merged
         held = spread_sentences(run.n_sentences, sentences)
-        lists = RunLists.read(run, merged, held)
+        lists = RunLists.read(run, held)
         weights = [
             (f"iteration {r.iteration}", run.decoding_weights(r.iteration)) for r in run.records
         ]
         weights.append(("result", run.weights))
         vectors = [vector.normalize().vector(run.space) for _, vector in weights]
-        packed = pack_lists(run, lists, vectors, most)
+        packed = pack_lists(lists, vectors, most)
         labels = [label for label, _ in weights]
         points = list(_score_points(run, merged, packed.take(lists.merged), labels, vectors))
         document |= _describe_lists(run, lists, packed, points)

@@ -35,7 +35,7 @@ def visit(run: StoredRun) -> list[NDArray[np.float64]]:
 def read_lists(run: StoredRun, sentences: int | None = None) -> RunLists:
     """The lists of some sentences, evenly spread."""
     held = spread_sentences(run.n_sentences, sentences)
-    return RunLists.read(run, run.store.tuning_set(), held)
+    return RunLists.read(run, held)
 
 
 def test_hypotheses_that_win_along_axes_and_between_iterations(tmp_path: Path) -> None:
@@ -76,14 +76,14 @@ def test_needed_hypotheses(tmp_path: Path) -> None:
 def test_size_is_bounded(tmp_path: Path) -> None:
     with open_run(make_explored_run(tmp_path / "work")) as run:
         lists, vectors = read_lists(run), visit(run)
-        whole = pack_lists(run, lists, vectors, None)
+        whole = pack_lists(lists, vectors, None)
         assert len(whole.rows) == lists.merged.n_hyps
-        part = pack_lists(run, lists, vectors, 0.8 * whole.size)
+        part = pack_lists(lists, vectors, 0.8 * whole.size)
         assert part.size <= 0.8 * whole.size
         needed = find_needed(lists.merged, run.metric, vectors)
         assert set(np.flatnonzero(needed).tolist()) <= set(part.rows.tolist())
         with pytest.raises(UsageError, match="max-size"):
-            pack_lists(run, lists, vectors, 100)
+            pack_lists(lists, vectors, 100)
 
 
 def test_lists_of_some_sentences(tmp_path: Path) -> None:
@@ -95,8 +95,9 @@ def test_lists_of_some_sentences(tmp_path: Path) -> None:
         assert np.diff(part.merged.offsets).tolist() == wanted.tolist()
         rows = np.flatnonzero(np.repeat(wanted > 0, widths))
         assert part.ranks.tolist() == whole.ranks[:, rows].tolist()
-        assert [len(texts) for texts in part.texts] == wanted.tolist()
-        packed = pack_lists(run, part, visit(run), None)
+        packed = pack_lists(part, visit(run), None)
+        text = zlib.decompress(base64.b64decode(packed.arrays["texts"].text))
+        assert text == b"".join(b"\n".join(run.store.hypotheses(sentence)) for sentence in held)
         assert packed.arrays["features"].length == 3 * len(rows)
         # The scores of the page are those of its sentences.
         data = gather_report(run, ParallelText())
@@ -111,7 +112,7 @@ def test_lists_of_some_sentences(tmp_path: Path) -> None:
 def test_ranks_in_lists_and_texts(tmp_path: Path) -> None:
     with open_run(make_run(tmp_path / "work")) as run:
         lists = read_lists(run)
-        packed = pack_lists(run, lists, visit(run), None)
+        packed = pack_lists(lists, visit(run), None)
     # By hand: the rows of sentence 0, then those of 1 and 2.
     assert lists.ranks.tolist() == [[1, 2, 1, 2, 0, 1], [2, 1, 0, 0, 1, 1]]
     text = zlib.decompress(base64.b64decode(packed.arrays["texts"].text))
