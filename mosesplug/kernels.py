@@ -115,7 +115,7 @@ class _Kernel:
         """Numba's dispatcher; the same one for all threads."""
         with _making:
             if self._dispatcher is None:
-                self._dispatcher = _once_for_all_constants(_compile(self.py_func, self._flags))
+                self._dispatcher = _once_for_all_integers(_compile(self.py_func, self._flags))
             return self._dispatcher
 
     @property
@@ -267,19 +267,22 @@ def _shorten_shape_errors() -> None:
     arrays.raise_with_shape_context = raise_error
 
 
-def _once_for_all_constants(dispatcher: Any) -> Any:
-    """Compile ``dispatcher`` once per argument type, not per constant argument.
+def _once_for_all_integers(dispatcher: Any) -> Any:
+    """Compile ``dispatcher`` once for all integer arguments of other kernels.
 
-    Numba compiles a kernel three times if others call it with 0, with 1 and with a variable. LLVM
-    inlines the kernel and finds the constants anyway.
+    Numba compiles a kernel four times if others call it with 0, with 1, with a variable, and with
+    an element of an int32 array. LLVM inlines the kernel and finds constants and widths anyway.
     """
     template_for = dispatcher.get_call_template
-    of_any_value: Callable[[Any], Any] = _load_numba().types.unliteral
+    types = _load_numba().types
+
+    def widen(argument: Any) -> Any:
+        argument = types.unliteral(argument)
+        return types.int64 if argument == types.int32 else argument
 
     def get_call_template(args: Sequence[Any], kws: dict[str, Any]) -> Any:
         return template_for(
-            tuple(of_any_value(given) for given in args),
-            {name: of_any_value(given) for name, given in kws.items()},
+            tuple(map(widen, args)), {name: widen(argument) for name, argument in kws.items()}
         )
 
     dispatcher.get_call_template = get_call_template

@@ -54,6 +54,21 @@ def test_inlined_kernels_are_part_of_their_callers() -> None:
 
 
 @kernels.kernel
+def _double(number: int) -> int:
+    return 2 * number
+
+
+@kernels.kernel
+def _sum_doubles(numbers: NDArray[np.int32]) -> int:
+    return _double(3) + _double(len(numbers)) + _double(numbers[0])
+
+
+def test_kernels_are_compiled_once_for_integers_of_other_kernels() -> None:
+    assert _sum_doubles(np.array([2**31 - 1], dtype=np.int32)) == 6 + 2 + 2**32 - 2
+    assert len(_double.dispatcher.signatures) == 1  # type: ignore[attr-defined]
+
+
+@kernels.kernel
 def _assign(source: NDArray[np.int64], target: NDArray[np.int64]) -> None:
     target[1:] = source
 

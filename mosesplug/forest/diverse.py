@@ -138,11 +138,11 @@ def _words(graph: TextGraph, edges: Ints) -> Ints32:
         read_only(graph.target_offsets),
         read_only(graph.targets),
         edges,
-        np.empty(64, dtype=np.int64),
+        np.empty(64, dtype=np.int32),
         0,
     )
-    said: Ints32 = words[:top].astype(np.int32)
-    return np.asarray(said[said != BOUNDARY])
+    translation = words[:top]
+    return np.asarray(translation[translation != BOUNDARY])
 
 
 @kernel

@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formats.graphs.hypergraph import TAIL
 from mosesplug.arrays import Ints, Ints32
-from mosesplug.forest.growing import Number, double_length
+from mosesplug.forest.growing import double_length
 from mosesplug.kernels import kernel
 from mosesplug.metrics.protocol import Metric, PreparedReferences
 
@@ -88,8 +87,8 @@ class Translations:
 
 @kernel
 def append_words(
-    target_offsets: Ints, targets: Ints32, edges: Ints, words: NDArray[Number], top: int
-) -> tuple[NDArray[Number], int]:
+    target_offsets: Ints, targets: Ints32, edges: Ints, words: Ints32, top: int
+) -> tuple[Ints32, int]:
     """Append the translation of a derivation to ``words[:top]``.
 
     Args:

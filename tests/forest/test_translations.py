@@ -25,7 +25,7 @@ def test_words_are_those_of_the_derivation(
     graph = graph_of(nodes, tmp_path_factory.mktemp("graph"))
     edges = viterbi(graph, graph.edge_scores(np.ones(1))).edges
     words, top = append_words(
-        graph.target_offsets, graph.targets, edges, np.full(1, 7, dtype=np.int64), 1
+        graph.target_offsets, graph.targets, edges, np.full(1, 7, dtype=np.int32), 1
     )
     assert words[0] == 7
     assert [graph.words[word] for word in words[1:top]] == graph.translation(edges)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from mosesplug.errors import UsageError
+from mosesplug.kernels import read_only
 from mosesplug.metrics import meteor as module
 from mosesplug.metrics import metric
 from mosesplug.metrics.alignment import align_words
@@ -46,7 +47,7 @@ def test_alignments_are_the_best_of_all(seed: int) -> None:
     hypothesis = rng.integers(-1, 3, rng.integers(0, 7)).astype(np.int32)
     reference = rng.integers(0, 3, rng.integers(0, 7)).astype(np.int32)
     links = np.full(len(hypothesis), -9, dtype=np.int32)
-    chunks = align_words(hypothesis, reference, links)
+    chunks = align_words(read_only(hypothesis), reference, links)
     found = describe(links.tolist())
     assert found == search_all(hypothesis.tolist(), reference.tolist())
     assert chunks == found[1]

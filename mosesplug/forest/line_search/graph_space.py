@@ -277,7 +277,7 @@ def _best_translation(graph: SentenceGraph, weights: NDArray[np.float64]) -> NDA
     """
     scores = score_edges(graph, weights)
     best, _, sizes = inside_best(graph.edge_offsets, graph.tail_offsets, graph.tails, scores)
-    words, top = np.zeros(64, dtype=np.int64), 1
+    words, top = np.zeros(64, dtype=np.int32), 1
     if best[-1] < 0:
         words[0] = NO_DERIVATION
     elif sizes[-1] > MOST_EDGES:
@@ -285,7 +285,7 @@ def _best_translation(graph: SentenceGraph, weights: NDArray[np.float64]) -> NDA
     else:
         edges = derivation_edges(graph.tail_offsets, graph.tails, best, int(sizes[-1]))
         words, top = append_words(graph.target_offsets, graph.targets, edges, words, top)
-    return words[:top].astype(np.int32)
+    return words[:top]
 
 
 @kernel
@@ -307,7 +307,7 @@ def _translations_along(
     intercepts = score_edges(graph, point)
     starts, size = np.empty(64), 0
     lines = np.zeros(len(directions) + 1, dtype=np.int64)
-    words, top = np.empty(1024, dtype=np.int64), 0
+    words, top = np.empty(1024, dtype=np.int32), 0
     offsets = np.zeros(65, dtype=np.int64)
     for line in range(len(directions)):
         slopes = score_edges(graph, directions[line])
@@ -330,4 +330,4 @@ def _translations_along(
             size += 1
             offsets[size] = top
         lines[line + 1] = size
-    return starts[:size], lines, words[:top].astype(np.int32), offsets[: size + 1]
+    return starts[:size], lines, words[:top], offsets[: size + 1]

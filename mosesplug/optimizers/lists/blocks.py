@@ -160,6 +160,7 @@ class BlockedLists:
         self, distribution: Distribution, values: Scores
     ) -> tuple[SentenceValues, Scores]:
         """Return expected ``values`` of sentences, and derivatives by the scores."""
+        values = read_only(values)
         means, coefficients = np.empty(self.n_sentences), np.empty(self.n_hyps)
         self.for_each_block(
             lambda first, last: _compute_expectations(

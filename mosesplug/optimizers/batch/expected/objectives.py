@@ -128,6 +128,7 @@ def softmax(
 def _oracle_sums(part: _Part, weights: Weights) -> _Sums:
     lists = part.lists
     model = lists.distribution(weights, part.rows.get("costs"))
+    is_oracle = read_only(part.rows["is_oracle"])
     losses, coefficients = np.empty(lists.n_sentences), np.empty(lists.n_hyps)
     lists.for_each_block(
         lambda first, last: compute_oracle_losses(
@@ -137,7 +138,7 @@ def _oracle_sums(part: _Part, weights: Weights) -> _Sums:
             model.scores,
             model.logs,
             model.shares,
-            part.rows["is_oracle"],
+            is_oracle,
             losses,
             coefficients,
         )

@@ -148,7 +148,7 @@ def _make_cones(problem: Problem, lists: TuningSet, initial: Weights) -> _Cones:
     has_scale = fixed_spread > 0.0 or not (bounds is None or bounds.is_cone())
     if has_scale:
         parts.append(fixed)
-    features = np.concatenate(parts, axis=1)
+    features = np.ascontiguousarray(np.concatenate(parts, axis=1))
     rows = []
     unit = np.eye(features.shape[1])
     if has_scale:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mosesplug.arrays import Weights
 from mosesplug.errors import UsageError
-from mosesplug.kernels import kernel
+from mosesplug.kernels import kernel, read_only
 from mosesplug.optimizers.batch.fits import fit_active
 from mosesplug.optimizers.batch.ranking.hinge import fit_hinge
 from mosesplug.optimizers.batch.ranking.logistic import fit_logistic
@@ -58,8 +58,7 @@ def fit_perceptron(
     n_examples, n_features = examples.shape
     indptr, indices = examples.indptr.astype(np.int64), examples.indices.astype(np.int64)
     own_offsets, own_counts = (
-        np.ascontiguousarray(np.broadcast_to(values, n_examples), dtype=np.float64)
-        for values in (offsets, counts)
+        read_only(np.broadcast_to(values, n_examples), np.float64) for values in (offsets, counts)
     )
     weights, late = np.zeros(n_features), np.zeros(n_features)
     low, high = box or (np.full(n_features, -np.inf), np.full(n_features, np.inf))
