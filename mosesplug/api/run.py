@@ -34,6 +34,7 @@ from mosesplug.cores import usable_cores
 from mosesplug.errors import StoreError, StoreInUse, UsageError, count_noun
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.features import FeatureSpace
+from mosesplug.metrics import Metric
 from mosesplug.results.report.data import HeldOutScore, IterationFacts
 from mosesplug.results.report.explorer.page import make_script
 from mosesplug.results.report.explorer.run_data import gather_explorer
@@ -506,7 +507,7 @@ def report(
     sentence: int | None = None,
     dpi: int = 300,
     title: str | None = None,
-    report_metrics: Sequence[str] = (),
+    report_metrics: Sequence[str | Metric] = (),
     sentences: int | None = None,
     max_size: float = 15.0,
     all_hypotheses: bool = False,
@@ -530,8 +531,9 @@ def report(
         sentence: the sentence whose search graph is drawn; None selects a small one.
         dpi: dots per inch of a PNG.
         title: title of the page; None names the working directory.
-        report_metrics: names of metrics that the run did not optimize. The page has their scores
-            of each iteration, which need ``references``, and plots of the trade-offs.
+        report_metrics: metrics that the run did not optimize, by name or as ``command_metric``
+            returns them, or parts of its weighted sum. The page has their scores of each
+            iteration, which mostly need ``references``, and plots of the trade-offs.
         sentences: number of sentences whose lists the page holds, evenly spread over the tuning
             set; None holds all. The scores of moved weights are those of these sentences.
         max_size: largest size of the lists in the page, in MB. If not all hypotheses fit, it holds

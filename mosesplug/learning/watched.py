@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import UsageError
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
-from mosesplug.metrics.interpolated import InterpolatedMetric
+from mosesplug.metrics.interpolated import InterpolatedMetric, list_parts
 from mosesplug.metrics.outside import OutsideMetric
 from mosesplug.metrics.protocol import has_doubles
 from mosesplug.metrics.registry import metric_names, parse_settings
@@ -49,22 +49,18 @@ def find_watched(
     Raises:
         UsageError: an unknown metric, or one that is optimized or named twice.
     """
-    optimized = {objective.name, *_parts(objective)}
+    parts = [part.name for part in list_parts(objective)]
+    optimized = {objective.name, *parts}
     known = {metric.name: metric for metric in outside if metric.name not in optimized}
     asked: dict[str, Metric] = {}
     for name in names:
-        metric = _find_with_settings(name, settings, outside, _parts(objective))
+        metric = _find_with_settings(name, settings, outside, parts)
         if metric.name == objective.name:
             raise UsageError(f"{{--report-metric}} {name}: it is the metric that is optimized")
         if metric.name in asked:
             raise UsageError(f"{{--report-metric}} {name} is given twice")
         asked[metric.name] = metric
     return tuple({**known, **asked}.values())
-
-
-def _parts(metric: Metric) -> list[str]:
-    parts = metric.metrics if isinstance(metric, InterpolatedMetric) else (metric,)
-    return [part.name for part in parts]
 
 
 def _find_with_settings(
@@ -99,15 +95,15 @@ def split_statistics(
     ends = np.cumsum([metric.n_statistics for metric in (objective, *watched)])
     first, *others = np.split(lists.stats, ends[:-1], axis=1)
     return (
-        replace(lists, stats=_narrow(first, objective)),
+        replace(lists, stats=narrow(first, objective)),
         tuple(
-            WatchedMetric(metric, _narrow(part, metric))
+            WatchedMetric(metric, narrow(part, metric))
             for metric, part in zip(watched, others, strict=True)
         ),
     )
 
 
-def _narrow(statistics: NDArray[Any], metric: Metric) -> NDArray[Any]:
+def narrow(statistics: NDArray[Any], metric: Metric) -> NDArray[Any]:
     """Return statistics in the metric's own type: counts of texts are int32."""
     kind = statistics.dtype if has_doubles(metric) else np.int32
     return np.ascontiguousarray(statistics, dtype=kind)

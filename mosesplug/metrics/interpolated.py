@@ -41,6 +41,32 @@ class InterpolatedReferences(PreparedReferences):
     parts: tuple[PreparedReferences, ...]
 
 
+def find_columns(metric: Metric, stored: Metric) -> NDArray[np.int64] | None:
+    """Return where a metric's statistics are among those of another metric.
+
+    Parts of weighted sums are found, whatever their weights.
+
+    Returns:
+        int64 ``[n_statistics]``; None if the other metric lacks some of them.
+    """
+    ends = itertools.accumulate(part.n_statistics for part in list_parts(stored))
+    of_parts = [
+        (part, np.arange(end - part.n_statistics, end, dtype=np.int64))
+        for part, end in zip(list_parts(stored), ends, strict=True)
+    ]
+    columns = [
+        next((columns for other, columns in of_parts if other == part), None)
+        for part in list_parts(metric)
+    ]
+    known = [part for part in columns if part is not None]
+    return np.concatenate(known) if len(known) == len(columns) else None
+
+
+def list_parts(metric: Metric) -> tuple[Metric, ...]:
+    """Return the metrics of a weighted sum, or a metric alone."""
+    return metric.metrics if isinstance(metric, InterpolatedMetric) else (metric,)
+
+
 @dataclass(frozen=True)
 class InterpolatedMetric:
     """A weighted sum of metrics.
@@ -93,9 +119,10 @@ class InterpolatedMetric:
 
     def signature(self) -> str:
         """Return names, then weights, then the signature of each metric."""
-        return self._signature([metric.signature() for metric in self.metrics])
+        return self.sign([metric.signature() for metric in self.metrics])
 
-    def _signature(self, parts: Sequence[str]) -> str:
+    def sign(self, parts: Sequence[str]) -> str:
+        """Return the signature of a sum of metrics with these signatures."""
         # Weights do not change the statistics, but they change the scores.
         weights = "+".join(f"{weight:.12g}" for weight in self.weights)
         return "|".join([self.name, f"weights:{weights}", *parts])
@@ -110,7 +137,7 @@ class InterpolatedMetric:
         return InterpolatedReferences(
             n_sentences=first.n_sentences,
             n_references=first.n_references,
-            signature=self._signature([part.signature for part in parts]),
+            signature=self.sign([part.signature for part in parts]),
             fingerprint=fingerprint,
             parts=parts,
         )
@@ -128,7 +155,7 @@ class InterpolatedMetric:
     ) -> NDArray[Any]:
         """Return statistics of hypotheses; see ``metrics.outside.compute_statistics``."""
         fits = isinstance(prepared, InterpolatedReferences) and prepared.signature == (
-            self._signature([part.signature for part in prepared.parts])
+            self.sign([part.signature for part in prepared.parts])
         )
         if not isinstance(prepared, InterpolatedReferences) or not fits:
             raise ValueError(

@@ -20,7 +20,7 @@ from mosesplug.metrics.chrf import Chrf
 from mosesplug.metrics.edit.cer import Cer
 from mosesplug.metrics.edit.mer import Mer
 from mosesplug.metrics.edit.wer import Cder, Wer
-from mosesplug.metrics.interpolated import InterpolatedMetric
+from mosesplug.metrics.interpolated import InterpolatedMetric, list_parts
 from mosesplug.metrics.meteor import Meteor
 from mosesplug.metrics.normalization import parse_normalization
 from mosesplug.metrics.outside import MEAN, RATIO, Formula, OutsideMetric
@@ -88,10 +88,10 @@ def metric_of_signature(signature: str) -> Metric:
     Raises:
         UsageError: no metric of this version has that signature.
     """
-    return metric(*settings_of_signature(signature), outside=_outside_of_signature(signature))
+    return metric(*settings_of_signature(signature), outside=outside_of_signature(signature))
 
 
-def _outside_of_signature(signature: str) -> list[OutsideMetric]:
+def outside_of_signature(signature: str) -> list[OutsideMetric]:
     """Return the metrics of scores from outside that a signature names."""
     first, *fields = signature.split("|")
     names, owner = first.split(","), first
@@ -116,7 +116,7 @@ def settings_of_signature(signature: str) -> tuple[str, str]:
         UsageError: no metric of this version has that signature.
     """
     name, *fields = signature.split("|")
-    outside = {metric.name for metric in _outside_of_signature(signature)}
+    outside = {metric.name for metric in outside_of_signature(signature)}
     own = [_entry_of_signature(part, signature) for part in name.split(",") if part not in outside]
     known = {"weights"} | {setting for entry in own for setting in entry.settings}
     settings = {}
@@ -140,6 +140,26 @@ def _entry_of_signature(name: str, signature: str) -> _Entry:
             f"{error}. The statistics are those of {name} ({signature}): install the package whose"
             " plug-in it is, or name another metric"
         ) from error
+
+
+def sign_parts(metric: Metric, signature: str) -> str:
+    """Return the signature of a metric from one that has those of its parts.
+
+    Args:
+        signature: that of statistics in which ``interpolated.find_columns`` finds the metric's.
+    """
+    names, *fields = signature.split("|")
+    parts = {names: [names]}
+    if "," in names:
+        parts = {name: [] for name in names.split(",")}
+        owner: list[str] = []
+        for field in fields:  # before the first part are the weights
+            owner = parts.get(field, owner)
+            owner.append(field)
+    else:
+        parts[names] += fields
+    signatures = ["|".join(parts[part.name]) for part in list_parts(metric)]
+    return metric.sign(signatures) if isinstance(metric, InterpolatedMetric) else signatures[0]
 
 
 _FORMULA_SETTINGS = {"alpha", "beta", "exact", "gamma", "smooth", "stem", "words"}

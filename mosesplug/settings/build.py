@@ -76,7 +76,7 @@ def _metric(values: _Values) -> Metric:
     if commands.commands and "input" in values and not values.get("input-type"):
         source = require_file(values["input"], "the input")
     name = values.get("metric") or next(iter(commands.names), "BLEU")
-    commands.check_use(name)
+    commands.check_use("metric", [name])
     outside = commands.make_metrics(source, Path(values["working-dir"]) / "scores")
     return metric(name, values.get("metric-settings", ""), outside)
 

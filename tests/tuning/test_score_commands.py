@@ -14,9 +14,16 @@ import numpy as np
 import pytest
 
 from formats.nbest.files import read_nbest_blocks
+from formats.references import read_references
 from mosesplug.cli.main import main
+from mosesplug.errors import UsageError
 from mosesplug.events import Note
+from mosesplug.learning.data import read_data
 from mosesplug.metrics import metric
+from mosesplug.results.report.gather import gather_report_steps
+from mosesplug.results.views.run import open_run
+from mosesplug.results.views.texts import ParallelText
+from mosesplug.settings.learning import make_learning_settings
 from mosesplug.settings.online import HeldOutSet
 from mosesplug.settings.optimizer import OptimizerSettings
 from mosesplug.settings.scores.commands import ScoreCommands
@@ -169,6 +176,49 @@ def test_the_store_has_the_scores_of_all_hypotheses(toy: Toy, log: Log) -> None:
         assert read == source[int(sentence)]
 
 
+def test_stored_scores_are_read_without_the_command(toy: Toy, log: Log) -> None:
+    run = configuration(toy, "work", "SHARE:0.6+BLEU:0.4")
+    tune(run, log)
+    count, place = len(scored(toy.directory / "work.log")), run.working_directory
+
+    def read(**values: Any) -> Any:
+        return read_data(make_learning_settings({"from": place, **values}))
+
+    whole = read().problem.tuning_set.stats
+    for name, columns, kind in (
+        ("SHARE", slice(2), np.float64),
+        ("BLEU", slice(2, None), np.int32),
+        ("BLEU:0.9+SHARE:0.1", [*range(2, 11), 0, 1], np.float64),
+    ):
+        data = read(metric=name)
+        assert data.problem.tuning_set.stats.dtype == kind
+        np.testing.assert_array_equal(data.problem.tuning_set.stats, whole[:, columns])
+        again = read(metric=name, refs=run.references) if name == "BLEU" else None
+        assert again is None or again.signature == data.signature
+    assert read(metric="SHARE").signature == "SHARE|outside:mean|version:scorer 1|nrefs:2"
+    with pytest.raises(UsageError, match=r"statistics of SHARE,BLEU.*to optimize WER.*--refs FILE"):
+        read(metric="WER")
+    commands = {"score-command": [command(toy.directory / "work.log")], "metric": "SHARE"}
+    with pytest.raises(UsageError, match=r"command of SHARE read references in this run.*--refs"):
+        read(**commands)
+    known = read(**commands, refs=run.references).problem.tuning_set.stats
+    np.testing.assert_array_equal(known, whole[:, :2])
+    assert len(scored(toy.directory / "work.log")) == count
+    # A report has the scores of parts, and those of a command that the run did not know.
+    other = command(toy.directory / "other.log").replace("SHARE=", "OTHER=")
+    references = [[*map(bytes, lines)] for lines in read_references(run.references)]
+    (asked,) = ScoreCommands((other,)).make_metrics(None, place / "scores")
+    with open_run(place, with_lists=True) as opened:
+        text = ParallelText(run.input.read_bytes().splitlines(), references)
+        *_, report = gather_report_steps(opened, text, watched=["SHARE", asked])
+        *_, bare = gather_report_steps(opened, ParallelText(), watched=["SHARE"])
+        firsts = [opened.store.first_best_statistics(k)[:, :2].sum(axis=0) for k in (1, 2)]
+    shares, others = report.watched_scores
+    assert shares.scores == bare.watched_scores[0].scores == others.scores
+    assert shares.scores[:2] == tuple(total / count for total, count in firsts)
+    assert scored(toy.directory / "other.log")[0].split("\t")[1] == text.source[0].decode()
+
+
 def test_held_out_sentences_have_their_own_source(toy: Toy, log: Log) -> None:
     for name in ("input", "reference0", "reference1"):
         lines = (toy.directory / name).read_bytes().splitlines(keepends=True)
@@ -205,9 +255,7 @@ def test_a_command_that_the_metric_leaves_out_is_rejected(
     toy: Toy, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call([*arguments(toy, "work", "right"), "--metric", "BLEU"]) == 2
-    assert "too, as in --metric BLEU:0.5+SHARE:0.5" in (
-        capsys.readouterr().err
-    )
+    assert "too, as in --metric BLEU:0.5+SHARE:0.5" in (capsys.readouterr().err)
     assert not (toy.directory / "work" / "run1.out").exists()
 
 

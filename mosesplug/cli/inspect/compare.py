@@ -49,7 +49,7 @@ def compare(options: CompareCommand) -> None:
     inputs += [] if options.refs is None else reference_files(options.refs)
     check_output(options.html, "--html", inputs)
     if options.metric is not None:
-        options.score_commands.check_use(*options.metric)
+        options.score_commands.check_use("metric", options.metric)
     outside = make_named_metrics(
         ListSettings(
             scores=tuple(sources), score_commands=options.score_commands, source=options.source

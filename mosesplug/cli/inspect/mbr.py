@@ -95,7 +95,7 @@ def _find_metric(options: MbrCommand) -> Metric | None:
     name = options.metric or next(iter(commands.names), None)
     if name is None:
         return None
-    commands.check_use(name)
+    commands.check_use("metric", [name])
     outside = commands.make_metrics(options.settings.source)
     metric = find_metric_of(name, options.metric_settings, outside)
     check_utility(metric)

@@ -114,7 +114,7 @@ def import_(options: NbestImportCommand) -> None:
     print_formats([iteration.path for iteration in iterations], settings, quiet=options.quiet)
     settings = replace(settings, source=options.source)
     if name := options.metric or next(iter(settings.score_names), None):
-        settings.score_commands.check_use(name)
+        settings.score_commands.check_use("metric", [name])
     outside = make_named_metrics(settings, fingerprints=True)
     scorer = find_metric_of(options.metric, options.metric_settings, outside)
     if needs_references(scorer) and options.refs is None:

@@ -10,7 +10,11 @@ from mosesplug.cli.shared.stdout_files import goes_to_stdout
 
 def report(options: ReportCommand) -> None:
     """Write runs as one HTML page."""
+    names, commands = options.report_metric or (), options.score_commands
+    commands.check_use("report-metric", names)
     with progress_bar(options.quiet) as progress:
+        # Each run binds the source that the command reads.
+        metrics = {metric.name: metric for metric in commands.make_metrics(None)}
         path = write_report(
             options.stores,
             options.output,
@@ -22,7 +26,7 @@ def report(options: ReportCommand) -> None:
             sentence=options.sentence,
             dpi=options.dpi,
             title=options.title,
-            report_metrics=options.report_metric or (),
+            report_metrics=[metrics.get(name, name) for name in names],
             sentences=options.sentences,
             max_size=options.max_size,
             all_hypotheses=options.all_hypotheses,

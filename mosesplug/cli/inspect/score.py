@@ -51,7 +51,7 @@ def score(options: ScoreCommand) -> None:
     if sources and commands.commands:
         raise UsageError("--scores and --score-command exclude each other here: score twice")
     if options.metric is not None:
-        commands.check_use(*options.metric)
+        commands.check_use("metric", options.metric)
     # Scores of commands take long.
     with progress_bar(options.quiet or options.json):
         scores = score_translation(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 from mosesplug.cli.inspect.list_options import list_settings
+from mosesplug.cli.shared.commands import NestedSettings
 from mosesplug.cli.shared.completion import complete_metrics, offer
 from mosesplug.cli.shared.parameters import (
     THREADS,
@@ -23,8 +24,9 @@ from mosesplug.cli.shared.parameters import (
     StoreWeights,
     Threads,
 )
-from mosesplug.options import Opt
+from mosesplug.options import Opt, list_options
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
+from mosesplug.settings.scores.commands import ScoreCommands, make_score_commands
 
 EXPORT_FORMATS = ("nbest", "jsonl", "tsv", "csv", "extractor", "npz", "parquet")
 MAX_DIGITS = 9
@@ -393,4 +395,8 @@ class ReportCommand:
     all_hypotheses: Annotated[
         bool, Opt("Hold all hypotheses, whatever their size.", excludes=("max-size",))
     ] = False
+    score_commands: Annotated[
+        ScoreCommands,
+        NestedSettings(list_options(ScoreCommands), make_score_commands, has_panels=False),
+    ] = field(default_factory=ScoreCommands)
     quiet: Quiet = False

@@ -29,16 +29,21 @@ from mosesplug.learning.watched import (
     WatchedMetric,
     find_watched,
     join_metrics,
+    narrow,
     split_statistics,
 )
 from mosesplug.learning.weights import read_starting_weights
 from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.metrics import metric as find_metric
 from mosesplug.metrics.hypotheses import HypothesisRanges
-from mosesplug.metrics.interpolated import InterpolatedReferences
+from mosesplug.metrics.interpolated import InterpolatedReferences, find_columns
 from mosesplug.metrics.outside import OutsideMetric, compute_statistics
 from mosesplug.metrics.protocol import needs_outside, needs_references, needs_texts
-from mosesplug.metrics.registry import metric_of_signature
+from mosesplug.metrics.registry import (
+    metric_of_signature,
+    outside_of_signature,
+    sign_parts,
+)
 from mosesplug.optimizers import Progress
 from mosesplug.sentence_ids import arrange_lines
 from mosesplug.settings.learning import LearningSettings
@@ -136,24 +141,30 @@ def read_store(
         elif outside:
             metric = find_metric_of(settings.metric, settings.metric_settings, outside)
         elif settings.metric is not None or settings.metric_settings:
-            stored_name = signature.partition("|")[0]
-            metric = find_metric(settings.metric or stored_name, settings.metric_settings)
+            name = settings.metric or signature.partition("|")[0]
+            known = outside_of_signature(signature)
+            metric = find_metric(name, settings.metric_settings, known)
         else:
             metric = metric_of_signature(signature)
         if references is None and outside and not needs_references(metric):
+            _require_same_references(outside, signature)
             references = NO_REFERENCES
-        if references is None and metric != metric_of_signature(signature):
-            raise UsageError(
-                f"the store has statistics of {signature}: to optimize {metric.signature()}, use "
-                "{--refs} FILE to compute its statistics"
-            )
+        # References change nothing in stored scores from outside.
+        is_scored_again = references is not None and (bool(sources) or needs_texts(metric))
         lists = opened.tuning_set(selected)
+        if not is_scored_again and metric != (stored := metric_of_signature(signature)):
+            columns = find_columns(metric, stored)
+            if columns is None:
+                raise UsageError(
+                    f"the store has statistics of {signature}: to optimize {metric.signature()}, "
+                    "use {--refs} FILE to compute its statistics"
+                )
+            lists = replace(lists, stats=narrow(lists.stats[:, columns], metric))
+            signature = sign_parts(metric, signature)
         watched = find_watched(settings.report_metric, settings.metric_settings, outside, metric)
         needing = [scorer.name for scorer in watched if needs_references(scorer)]
         if references is None and needing:
             raise UsageError(f"to report {needing[0]}, use {{--refs}} FILE")
-        # References change nothing in stored scores from outside.
-        is_scored_again = references is not None and (bool(sources) or needs_texts(metric))
         notes: tuple[str, ...] = ()
         watched_metrics: tuple[WatchedMetric, ...] = ()
         if first := (metric, *watched) if is_scored_again else watched:
@@ -202,6 +213,23 @@ def _make_metrics_of_store(settings: LearningSettings, store: Path) -> tuple[Out
     return make_named_metrics(lists, cache=cache if cache.is_dir() else None)
 
 
+def _require_same_references(outside: Sequence[OutsideMetric], signature: str) -> None:
+    """Check that commands need no references where the run gave them some.
+
+    Raises:
+        UsageError: stored scores of one of them are those with references.
+    """
+    known = {metric.name for metric in outside_of_signature(signature)}
+    for metric in outside:
+        if metric.scorer is not None and metric.name in known:
+            stored = sign_parts(metric, signature)
+            if metric.scorer.reads_references and not stored.endswith("|nrefs:0"):
+                raise UsageError(
+                    f"the command of {metric.name} read references in this run ({stored}): use "
+                    "{--refs} FILE"
+                )
+
+
 def _score_again(
     store: NBestStore,
     path: Path,
@@ -222,7 +250,7 @@ def _score_again(
         if needs_outside(metric) and not sources:
             raise UsageError(
                 f"the store at {path} holds texts, but no scores to compute {metric.name} again:"
-                " add {--scores} NAME=FILE, or leave out {--refs}"
+                " add {--scores} NAME=FILE or {--score-command} NAME=COMMAND, or leave out {--refs}"
             )
     joined = join_metrics(metrics[0], metrics[1:])
     prepared = joined.prepare(lines)

@@ -96,7 +96,7 @@ def open_oracle_lists(
         FormatError, StoreError, DataError: a file or store cannot be read.
     """
     if name := metric or next(iter(settings.score_names), None):
-        settings.score_commands.check_use(name)
+        settings.score_commands.check_use("metric", [name])
     if len(places) == 1 and Path(places[0]).is_dir():
         if (option := replace(settings, scores=(), ids=None).first_given) is not None:
             raise UsageError(

@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.escapes import mark_invalid_utf8
-from mosesplug.metrics import Metric, PreparedReferences
+from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
 from mosesplug.metrics.error_rates import display_score, is_error_rate
 from mosesplug.metrics.hypotheses import HypothesisRanges
-from mosesplug.metrics.protocol import score_sentences
+from mosesplug.metrics.interpolated import find_columns
+from mosesplug.metrics.protocol import needs_references, score_sentences
+from mosesplug.metrics.registry import outside_of_signature
+from mosesplug.metrics.scored import bind_source
 from mosesplug.results.report.data import ReportData, SentenceFacts, WatchedScores
 from mosesplug.results.views.configuration import describe_configuration, describe_outcome
 from mosesplug.results.views.lattice import describe_lattice
@@ -41,14 +44,14 @@ def gather_report_steps(
     text: ParallelText,
     examples: int = 5,
     lattice: int | None = None,
-    watched: Sequence[str] = (),
+    watched: Sequence[str | Metric] = (),
 ) -> Iterator[ReportData]:
     """Yield the data of a report, more complete after each of ``STEPS``.
 
     Args:
         examples: number of the worst and of the best sentences to show.
         lattice: the sentence whose search graph is shown; None selects a small one.
-        watched: names of metrics that the run did not optimize.
+        watched: metrics that the run did not optimize, or parts of its weighted sum.
 
     Raises:
         UsageError: metrics that cannot be reported; see ``_measure_watched``.
@@ -61,7 +64,8 @@ def gather_report_steps(
     if not run.has_lists:
         if watched:
             raise UsageError(
-                f"{{--report-metric}} {watched[0]}: the lists of this run are {run.where_lists_are}"
+                f"{{--report-metric}} {getattr(watched[0], 'name', watched[0])}: the lists of this "
+                f"run are {run.where_lists_are}"
             )
         return
     data = replace(data, watched_scores=_measure_watched(run, watched, text))
@@ -208,35 +212,53 @@ def _describe_sentence(
 
 
 def _measure_watched(
-    run: StoredRun, names: Sequence[str], text: ParallelText
+    run: StoredRun, watched: Sequence[str | Metric], text: ParallelText
 ) -> tuple[WatchedScores, ...]:
     """Return the corpus scores of the first hypotheses of each iteration's lists.
 
     Raises:
         UsageError: an unknown metric, the run's own metric, or no references.
         StoreError: the store cannot be read.
+        DataError: a command that scores failed, or its answer cannot be used.
     """
-    if not names:
-        # The translations of all iterations are read only for them.
-        return ()
-    for name in names:
-        # First: the registry does not know a metric of the run that a command computes.
-        if name.partition(" ")[0] == run.metric_name:
-            raise UsageError(f"{{--report-metric}} {name}: it is the metric of the run")
-    metrics = [find_metric(name) for name in names]
-    if not text.references:
-        raise UsageError(f"to report {metrics[0].name}, use {{--refs}} FILE")
-    prepared = [metric.prepare(text.references) for metric in metrics]
-    translations = [_read_translations(run, record.iteration) for record in run.records]
-    weights = run.store.sentence_weights
-    return tuple(
-        WatchedScores(
-            metric.name,
-            is_error_rate(metric.signature()),
-            tuple(_score(metric, references, texts, weights) for texts in translations),
-        )
-        for metric, references in zip(metrics, prepared, strict=True)
-    )
+    known, scores = outside_of_signature(run.signature), []
+    translations: list[HypothesisRanges] = []
+    for name in watched:
+        metric = find_metric(name, "", known) if isinstance(name, str) else name
+        if metric.name == run.metric_name:
+            raise UsageError(f"{{--report-metric}} {metric.name}: it is the metric of the run")
+        columns = find_columns(metric, run.metric)
+        if columns is not None:  # parts of a weighted sum need no texts
+            rows = [run.store.first_best_statistics(record.iteration) for record in run.records]
+            scores.append(_describe_watched(run, metric, [own[:, columns] for own in rows]))
+            continue
+        if needs_references(metric) and not text.references:
+            raise UsageError(f"to report {metric.name}, use {{--refs}} FILE")
+        metric = bind_source(metric, text.source or None)
+        prepared = metric.prepare(text.references)
+        # Read for such metrics only.
+        translations = translations or [
+            _read_translations(run, record.iteration) for record in run.records
+        ]
+        rows = []
+        for texts in translations:
+            statistics: NDArray[Any] = metric.statistics(prepared, *texts)
+            rows.append(np.zeros((run.n_sentences, metric.n_statistics), statistics.dtype))
+            rows[-1][texts.sentence_ids] = statistics
+        scores.append(_describe_watched(run, metric, rows))
+    return tuple(scores)
+
+
+def _describe_watched(
+    run: StoredRun, metric: Metric, rows: Sequence[NDArray[Any]]
+) -> WatchedScores:
+    """Return a metric's scores of statistics ``[n_sentences, n]`` of iterations."""
+    weights, signature = run.store.sentence_weights, metric.signature()
+    if weights is not None:
+        rows = [weights[:, None] * own for own in rows]
+    totals = [own.sum(axis=0, dtype=np.float64) for own in rows]
+    scores = tuple(display_score(signature, float(metric.score(total))) for total in totals)
+    return WatchedScores(metric.name, is_error_rate(signature), scores)
 
 
 def _read_translations(run: StoredRun, iteration: int) -> HypothesisRanges:
@@ -251,16 +273,3 @@ def _read_translations(run: StoredRun, iteration: int) -> HypothesisRanges:
             texts.append(b"" if held is None else held.hypothesis(int(listed.home_rows[0])))
             sentences.append(sentence)
     return HypothesisRanges.of_lines(texts, np.array(sentences, dtype=np.int64))
-
-
-def _score(
-    metric: Metric,
-    prepared: PreparedReferences,
-    hypotheses: HypothesisRanges,
-    weights: NDArray[np.float64] | None,
-) -> float:
-    statistics: NDArray[Any] = metric.statistics(prepared, *hypotheses)
-    if weights is not None:
-        statistics = weights[hypotheses.sentence_ids, None] * statistics
-    score = float(metric.score(statistics.sum(axis=0, dtype=np.float64)))
-    return display_score(metric.signature(), score)

@@ -6,7 +6,7 @@ The form is ``NAME=COMMAND[:error][:mean|:ratio|:METRIC]``.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -161,10 +161,11 @@ class ScoreCommands:
         """The names of the metrics."""
         return tuple(command.name for command in self.commands)
 
-    def check_use(self, *specifications: str) -> None:
+    def check_use(self, option: str, specifications: Iterable[str]) -> None:
         """Check that metrics use what all commands compute, before these are started.
 
         Args:
+            option: that names the metrics.
             specifications: the metrics, as ``COMET:0.7+BLEU:0.3`` or ``CHRF beta:2``.
 
         Raises:
@@ -180,9 +181,10 @@ class ScoreCommands:
         }
         for name in self.names:
             if name not in used:
+                example = f" BLEU:0.5+{name}:0.5" if option == "metric" else f" {name}"
                 raise UsageError(
-                    f"{{--score-command}} {name} would not be used: name it in {{--metric}}, too, "
-                    f"as in {{--metric BLEU:0.5+{name}:0.5}}"
+                    f"{{--score-command}} {name} would not be used: name it in {{--{option}}}, "
+                    f"too, as in {{--{option}{example}}}"
                 )
 
     def make_metrics(
