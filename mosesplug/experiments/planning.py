@@ -330,10 +330,10 @@ def _check_shared_directories(experiment: Experiment, runs: Sequence[PlannedRun]
         for word, following in pairwise((*run.command, "")):
             option, equals, value = word.partition("=")
             value = value if equals else following
-            if option == "--working-dir" and str(run.work) not in value:
+            if option.lstrip("-") == "working-dir" and str(run.work) not in value:
                 raise experiment.error(
                     f"[systems.{run.row.system}] command",
-                    f"all runs would write into {value}: give --working-dir {{directory}}",
+                    f"all runs would write into {value}: give {option} {{directory}}",
                 )
         if run.command and not any(str(run.work) in word for word in run.command):
             raise experiment.error(

@@ -128,6 +128,10 @@ BAD = {
         add("command = 'sh tune.sh {seed}'\n"),
         r"\[systems.kbmira\] command: all runs would write into one directory: pass the directory",
     ),
+    "fixed working directory of Getopt": (
+        add("command = 'tune.sh {seed} --log {directory}/log -working-dir work'\n"),
+        r"\[systems.kbmira\] command: all runs would write into work: give -working-dir \{dir",
+    ),
     "fixed working directory": (
         add("command = 'tune.sh {seed} --log {directory}/log --working-dir=work'\n"),
         r"\[systems.kbmira\] command: all runs would write into work: give --working-dir \{dir",
