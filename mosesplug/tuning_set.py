@@ -6,6 +6,7 @@ A ``TuningSet`` is immutable, and its arrays may be read-only views on a memory 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from mosesplug.features import FeatureSpace
 from mosesplug.kernels import kernel, read_only
-from mosesplug.large_arrays import allocate, take_rows, take_runs
+from mosesplug.large_arrays import allocate, concatenate, take_rows, take_runs
 
 __all__ = ["Batch", "SparseRows", "TuningSet", "linear_scores"]
 
@@ -46,6 +47,28 @@ class SparseRows:
         """Return rows without values."""
         indptr = np.zeros(n_hyps + 1, dtype=np.int64)
         return cls(indptr, np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32))
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[SparseRows]) -> SparseRows:
+        """Return the rows of all parts, one part after the other; arrays are copied."""
+        if not parts:
+            return cls.empty(0)
+        ends = np.cumsum([0, *(len(part.data) for part in parts)])
+        firsts = [part.indptr[:-1] + end for part, end in zip(parts, ends, strict=False)]
+        return cls(
+            np.append(np.concatenate(firsts), ends[-1]),
+            concatenate([part.indices for part in parts], np.int32),
+            concatenate([part.data for part in parts], np.float32),
+        )
+
+    def move(self, columns: NDArray[np.int32]) -> SparseRows:
+        """Return the rows with feature ``j`` as ``columns[j]``; negative ones are removed."""
+        moved = columns[self.indices]
+        kept = moved >= 0
+        if kept.all():
+            return replace(self, indices=moved)
+        before = np.concatenate([[0], np.cumsum(kept)])
+        return SparseRows(before[self.indptr], moved[kept], self.data[kept])
 
     def take(self, rows: NDArray[np.int64]) -> SparseRows:
         """Return the given rows, in that order."""

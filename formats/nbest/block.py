@@ -105,6 +105,11 @@ class NBestList:
         """Sentence ids, buffer, and begin and end of each text there."""
         return self.sentence_ids, self.buffer, self.text_starts, self.text_ends
 
+    @property
+    def sparse_rows(self) -> tuple[Positions, Ints32, Floats32]:
+        """The three arrays of the sparse values."""
+        return self.sparse_indptr, self.sparse_indices, self.sparse_data
+
     def text(self, row: int) -> bytes:
         """Return the tokens of one hypothesis."""
         return self.buffer[self.text_starts[row] : self.text_ends[row]].tobytes()

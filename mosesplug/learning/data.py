@@ -385,13 +385,7 @@ def _move_to_space(lists: TuningSet, space: FeatureSpace) -> TuningSet:
         )
     if not space.n_sparse:
         return replace(lists, space=space, sparse=None)
-    indptr = np.zeros(lists.n_hyps + 1, dtype=np.int64)
-    rows = SparseRows(indptr, np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32))
-    if lists.sparse is not None:
-        known = {name: column for column, name in enumerate(space.sparse)}
-        columns = np.array([known.get(name, -1) for name in lists.space.sparse], dtype=np.int32)
-        moved = columns[lists.sparse.indices]
-        kept = moved >= 0
-        before = np.concatenate([[0], np.cumsum(kept)])
-        rows = SparseRows(before[lists.sparse.indptr], moved[kept], lists.sparse.data[kept])
-    return replace(lists, space=space, sparse=rows)
+    rows = lists.sparse or SparseRows.empty(lists.n_hyps)
+    known = {name: column for column, name in enumerate(space.sparse)}
+    columns = np.array([known.get(name, -1) for name in lists.space.sparse], dtype=np.int32)
+    return replace(lists, space=space, sparse=rows.move(columns))

@@ -152,7 +152,7 @@ def divide_block(
     """
     space = FeatureSpace(block.groups, block.sparse_names)
     scale = make_length_scale(wanted, space)
-    sparse = SparseRows(block.sparse_indptr, block.sparse_indices, block.sparse_data)
+    sparse = SparseRows(*block.sparse_rows)
     if scale.by is not None:
         lengths = block.dense[:, scale.by].astype(np.float64)
         check_lengths(lengths, wanted.by)

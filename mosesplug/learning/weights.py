@@ -153,7 +153,7 @@ def score_hypotheses(
     vector = arrange_weights(weights, space, str(block.path)).weights
     if lengths is not None and lengths.low != 0.0:
         return linear_scores(*divide_block(block, lengths), vector)
-    sparse = SparseRows(block.sparse_indptr, block.sparse_indices, block.sparse_data)
+    sparse = SparseRows(*block.sparse_rows)
     return linear_scores(block.dense, sparse, vector)
 
 

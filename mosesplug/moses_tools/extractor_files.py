@@ -282,12 +282,9 @@ def _join_sparse(features: Sequence[FeatureData]) -> tuple[tuple[str, ...], Spar
         np.array([known.setdefault(n, len(known)) for n in feature.sparse_names], dtype=np.int32)
         for feature in features
     ]
-    shifts = np.cumsum([0, *(len(feature.sparse_data) for feature in features)])
-    indptr = [f.sparse_indptr[:-1] + shift for f, shift in zip(features, shifts, strict=False)]
-    return tuple(known), SparseRows(
-        np.append(np.concatenate(indptr), shifts[-1]),
-        np.concatenate([own[f.sparse_indices] for own, f in zip(columns, features, strict=True)]),
-        np.concatenate([feature.sparse_data for feature in features]),
+    rows = [SparseRows(f.sparse_indptr, f.sparse_indices, f.sparse_data) for f in features]
+    return tuple(known), SparseRows.concatenate(
+        [part.move(own) for part, own in zip(rows, columns, strict=True)]
     )
 
 
@@ -360,4 +357,4 @@ def _renumber_sparse(merged: MergedIterations) -> tuple[tuple[str, ...], SparseR
     column = np.zeros(len(merged.sparse_names), dtype=np.int32)
     column[by_appearance] = np.arange(len(used))
     names = tuple(merged.sparse_names[old] for old in by_appearance.tolist())
-    return names, SparseRows(sparse.indptr, column[sparse.indices], sparse.data)
+    return names, sparse.move(column)

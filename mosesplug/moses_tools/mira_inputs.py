@@ -61,7 +61,7 @@ def add_start(files: ExtractorSet, start: WeightFile) -> tuple[TuningSet, NDArra
     columns = np.array([place[name] for name in space.sparse], dtype=np.int32)
     sparse = tuning_set.sparse
     if sparse is not None:
-        sparse = SparseRows(sparse.indptr, columns[sparse.indices], sparse.data)
+        sparse = sparse.move(columns)
     elif names:
         sparse = SparseRows.empty(tuning_set.n_hyps)
     dense = start.dense or (0.0,) * space.n_dense

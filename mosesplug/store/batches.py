@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mosesplug.features import FeatureSpace
-from mosesplug.store.merge import concatenate_sparse
-from mosesplug.tuning_set import Batch
+from mosesplug.tuning_set import Batch, SparseRows
 
 _OBJECTS = 1024
 
@@ -109,7 +108,7 @@ def _concatenate(
         sentence_ids=sentences,
         offsets=offsets,
         dense=np.concatenate([piece.dense for piece in pieces]),
-        sparse=concatenate_sparse(sparse) if sparse else None,
+        sparse=SparseRows.concatenate(sparse) if sparse else None,
         stats=np.concatenate([piece.stats for piece in pieces]),
         lengths=np.concatenate([piece.lengths for piece in pieces]),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -245,7 +245,7 @@ def assemble(
         sentence_ids=sentences,
         offsets=offsets,
         dense=_concatenate(dense, (0, space.n_dense), np.float32),
-        sparse=concatenate_sparse(sparse) if space.n_sparse else None,
+        sparse=SparseRows.concatenate(sparse) if space.n_sparse else None,
         stats=_concatenate(stats, (0, kind.width), np.dtype(kind.dtype)),
         lengths=_concatenate(lengths, (0,), np.int32),
     )
@@ -323,21 +323,9 @@ def _concatenate(arrays: list[NDArray[Any]], shape: tuple[int, ...], dtype: Any)
     return concatenate(arrays, dtype) if arrays else np.zeros(shape, dtype)
 
 
-def concatenate_sparse(pieces: list[SparseRows]) -> SparseRows:
-    """Concatenate the rows of all pieces; arrays are copies."""
-    widths = [np.diff(piece.indptr) for piece in pieces]
-    return SparseRows(
-        np.concatenate([np.zeros(1, np.int64), np.cumsum(_concatenate(widths, (0,), np.int64))]),
-        _concatenate([piece.indices for piece in pieces], (0,), np.int32),
-        _concatenate([piece.data for piece in pieces], (0,), np.float32),
-    )
-
-
 def _reorder(merged: TuningSet, rows: NDArray[np.int64]) -> TuningSet:
-    return TuningSet(
-        space=merged.space,
-        sentence_ids=merged.sentence_ids,
-        offsets=merged.offsets,
+    return replace(
+        merged,
         dense=take_rows(merged.dense, rows),
         sparse=None if merged.sparse is None else merged.sparse.take(rows),
         stats=take_rows(merged.stats, rows),

@@ -242,7 +242,7 @@ def _as_tuning_set(block: NBestList, groups: tuple[tuple[str, int], ...]) -> Tun
     block = arrange_groups(block, groups)
     sentences, begins = np.unique(block.sentence_ids, return_index=True)
     nothing: NDArray[np.int32] = np.zeros((len(block), 1), dtype=np.int32)
-    sparse = SparseRows(block.sparse_indptr, block.sparse_indices, block.sparse_data)
+    sparse = SparseRows(*block.sparse_rows)
     return TuningSet(
         FeatureSpace(block.groups, block.sparse_names),
         sentences.astype(np.int64),

@@ -126,11 +126,8 @@ def _convert_sparse(
     mine = is_dense[indices]
     values = np.zeros((n_rows, space.n_dense), dtype=np.float32)
     values[owner[mine], position[indices[mine]]] = data[mine]
-    sparse = SparseRows(
-        np.append(0, np.cumsum(~mine))[indptr],
-        (position[indices[~mine]] - space.n_dense).astype(np.int32),
-        data[~mine],
-    )
+    # Dense features are before the sparse ones, so that their columns are negative.
+    sparse = SparseRows(indptr, indices, data).move((position - space.n_dense).astype(np.int32))
     return FeatureArrays(space, values, sparse, places)
 
 

@@ -203,7 +203,7 @@ def score_lists(
     lengths = count_tokens(block.buffer, block.text_starts, block.text_ends)
     if order is not None and not block.has_texts:
         lengths = np.ones(count, dtype=np.int32)
-    indices, data, _ = sort_sparse(block.sparse_indptr, block.sparse_indices, block.sparse_data)
+    indices, data, _ = sort_sparse(*block.sparse_rows)
     space = FeatureSpace(block.groups, block.sparse_names)
     _, counts = np.unique(block.sentence_ids, return_counts=True)
     lists = TuningSet(

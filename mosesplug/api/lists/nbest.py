@@ -205,7 +205,7 @@ class NBest(Tabular):
         for label, values in zip(self.space.labels, block.dense.T, strict=False):
             columns[_find_free_name(label, columns)] = ("float32", values)
         if block.sparse_names:
-            rows = SparseRows(block.sparse_indptr, block.sparse_indices, block.sparse_data)
+            rows = SparseRows(*block.sparse_rows)
             names = list(map(mark_invalid_utf8, block.sparse_names))
             columns[_find_free_name("sparse", columns)] = ("features", NamedValues(names, rows))
         if not np.isnan(block.scores).all():

@@ -145,7 +145,7 @@ def _arrange(block: NBestList, stats: Floats) -> TuningSet:
     """Return the hypotheses in the order of their sentences."""
     order = np.argsort(block.sentence_ids, kind="stable")
     sentences, first = np.unique(block.sentence_ids[order], return_index=True)
-    rows = SparseRows(block.sparse_indptr, block.sparse_indices, block.sparse_data).take(order)
+    rows = SparseRows(*block.sparse_rows).take(order)
     names = block.sparse_names
     lengths = count_tokens(block.buffer, block.text_starts, block.text_ends)
     if is_dense := len(names) <= DENSE_LIMIT:

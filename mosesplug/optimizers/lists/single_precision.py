@@ -117,11 +117,7 @@ def _find_distinct(
 def _sort_columns(sparse: SparseRows | None, n_hyps: int) -> SparseRows:
     """Return a copy with ascending columns in each row; empty rows for None."""
     if sparse is None:
-        return SparseRows(
-            np.zeros(n_hyps + 1, dtype=np.int64),
-            np.empty(0, dtype=np.int32),
-            np.empty(0, dtype=np.float32),
-        )
+        return SparseRows.empty(n_hyps)
     owner = np.repeat(np.arange(n_hyps), np.diff(sparse.indptr))
     order = np.lexsort((sparse.indices, owner))
     return SparseRows(

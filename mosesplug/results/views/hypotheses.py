@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
 from mosesplug.results.views.run import StoredRun
-from mosesplug.store.merge import concatenate_sparse
 from mosesplug.store.records import KbestRecord, report_damage
 from mosesplug.tuning_set import SparseRows
 
@@ -100,7 +99,7 @@ def read_hypotheses(
         texts=tuple(text for part in lists for text in part.texts),
         model_scores=np.concatenate([part.scores for part in lists]),
         dense=np.concatenate([part.dense for part in lists]),
-        sparse=concatenate_sparse([part.sparse for part in lists if part.sparse])
+        sparse=SparseRows.concatenate([part.sparse for part in lists if part.sparse])
         if n_sparse
         else None,
         stats=np.concatenate([part.stats for part in lists]),

@@ -117,13 +117,7 @@ class FeatureNumbering:
         """Return the batch over these columns; features that are new get the next columns."""
         n_hyps, rows = batch.n_hyps, batch.sparse
         if rows is None or not len(rows.indices):
-            if self.space.n_sparse:
-                empty = np.zeros(0, dtype=np.int32)
-                rows = SparseRows(
-                    np.zeros(n_hyps + 1, dtype=np.int64), empty, empty.astype(np.float32)
-                )
-            else:
-                rows = None
+            rows = SparseRows.empty(n_hyps) if self.space.n_sparse else None
         else:
             used, places = np.unique(rows.indices, return_inverse=True)
             columns = self._columns_of([batch.space.sparse[index] for index in used.tolist()])

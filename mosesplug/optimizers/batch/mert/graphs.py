@@ -90,12 +90,7 @@ def merge_lists(parts: Sequence[TuningSet]) -> TuningSet:
     sparse = None
     tails = [part.sparse for part in parts if part.sparse is not None]
     if len(tails) == len(parts):
-        ends = np.concatenate([np.diff(tail.indptr) for tail in tails])
-        sparse = SparseRows(
-            np.concatenate([[0], np.cumsum(ends)]).astype(np.int64),
-            np.concatenate([tail.indices for tail in tails]),
-            np.concatenate([tail.data for tail in tails]),
-        ).take(rows)
+        sparse = SparseRows.concatenate(tails).take(rows)
     return TuningSet(
         first.space,
         first.sentence_ids,
