@@ -27,7 +27,7 @@ from mosesplug.results.analysis.sentences import (
 )
 from mosesplug.results.analysis.words import WordAccuracy, measure_words
 from mosesplug.results.scores.comparison import System, measure_systems
-from mosesplug.results.scores.scores import Translation, read_translation
+from mosesplug.results.scores.scores import read_translation
 from mosesplug.results.scores.scoring import PreparedMetric
 
 
@@ -123,16 +123,9 @@ def read_systems(systems: Sequence[System], n_sentences: int) -> dict[str, list[
         FormatError: a translation cannot be read, or has another number of lines.
     """
     return {
-        system.name: [_read_lines(translation, n_sentences) for translation in system.translations]
+        system.name: [read_translation(one, n_sentences).lines() for one in system.translations]
         for system in systems
     }
-
-
-def _read_lines(translation: Translation, n_sentences: int) -> list[bytes]:
-    read = read_translation(translation, n_sentences)
-    text = read.buffer.tobytes()
-    bounds = zip(read.starts.tolist(), read.ends.tolist(), strict=True)
-    return [text[start:end] for start, end in bounds]
 
 
 def measure_metric(systems: Sequence[System], metric: PreparedMetric) -> SystemStatistics:
