@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Offsets, Scores
 from mosesplug.features import FeatureSpace
 from mosesplug.kernels import kernel, read_only
 from mosesplug.large_arrays import allocate, concatenate, take_rows, take_runs
 
-__all__ = ["Batch", "SparseRows", "TuningSet", "linear_scores"]
+__all__ = ["Batch", "SparseRows", "TuningSet", "find_highest", "linear_scores"]
 
 _CHUNK = 16384
 """Hypotheses whose features are converted to float64 at a time; a full float64 copy would be the
@@ -151,6 +152,20 @@ def linear_scores(
     return scores
 
 
+def find_highest(offsets: Offsets, scores: Scores) -> NDArray[np.int64]:
+    """Return the row of each sentence's highest score; the first wins ties.
+
+    Returns int64 ``[number of non-empty sentences]``.
+    """
+    widths = np.diff(offsets)
+    starts, widths = offsets[:-1][widths > 0], widths[widths > 0]
+    if not len(starts):
+        return np.zeros(0, dtype=np.int64)
+    rows = np.flatnonzero(scores == np.repeat(np.maximum.reduceat(scores, starts), widths))
+    # Each sentence has such a row: the first one at or after its start is its own.
+    return rows[np.searchsorted(rows, starts)].astype(np.int64)
+
+
 @dataclass(frozen=True)
 class TuningSet:
     """Hypotheses with their features and their metric's sufficient statistics.
@@ -246,16 +261,7 @@ class TuningSet:
 
         Returns int64 ``[number of non-empty sentences]``.
         """
-        scores = self.model_scores(weights)
-        starts = self.offsets[:-1][np.diff(self.offsets) > 0]
-        if not len(starts):
-            return np.zeros(0, dtype=np.int64)
-        best = np.maximum.reduceat(scores, starts)
-        widths = np.diff(np.append(starts, self.n_hyps))
-        rows = np.flatnonzero(scores == np.repeat(best, widths))
-        owner = np.searchsorted(starts, rows, side="right") - 1
-        _, first = np.unique(owner, return_index=True)
-        return rows[first].astype(np.int64)
+        return find_highest(self.offsets, self.model_scores(weights))
 
     def view_sentences(self, start: int, stop: int) -> TuningSet:
         """Return sentences at positions ``start`` to ``stop - 1``, as views of the arrays."""

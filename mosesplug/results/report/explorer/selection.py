@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.metrics.protocol import Metric, score_sentences
-from mosesplug.tuning_set import TuningSet
+from mosesplug.tuning_set import TuningSet, find_highest
 
 
 def find_needed(
@@ -29,17 +29,15 @@ def find_needed(
     scores = score_sentences(metric, merged.stats)
     model = merged.model_scores(vectors[-1])
     for value in (scores, model + scores, model - scores):
-        needed[_find_highest(merged.offsets, value, model)] = True
+        needed[_find_best(merged.offsets, value, model)] = True
     return needed
 
 
-def _find_highest(
+def _find_best(
     offsets: NDArray[np.int64], values: NDArray[np.float64], model: NDArray[np.float64]
 ) -> NDArray[np.int64]:
-    """Return the row of each sentence's highest value.
-
-    The higher model score wins ties.
-    """
-    owners = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    order = np.lexsort((-model, -values, owners))
-    return order[offsets[:-1][np.diff(offsets) > 0]].astype(np.int64)
+    """Return the row of each sentence's highest value; the higher model score wins ties."""
+    highest = values[find_highest(offsets, values)]
+    widths = np.diff(offsets)
+    tied = values == np.repeat(highest, widths[widths > 0])
+    return find_highest(offsets, np.where(tied, model, -np.inf))
