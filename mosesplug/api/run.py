@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
@@ -38,8 +38,13 @@ from mosesplug.metrics import Metric
 from mosesplug.results.report.data import HeldOutScore, IterationFacts
 from mosesplug.results.report.explorer.page import make_script
 from mosesplug.results.report.explorer.run_data import gather_explorer
-from mosesplug.results.report.figures import check_figure, render_png, require_matplotlib
-from mosesplug.results.report.gather import STEPS, gather_report_steps
+from mosesplug.results.report.figures import (
+    GRAPH_FIGURES,
+    check_figure,
+    render_png,
+    require_matplotlib,
+)
+from mosesplug.results.report.gather import STEPS, gather_figure, gather_report_steps
 from mosesplug.results.report.page import render_pages
 from mosesplug.results.views.first_bests import compare_first_bests
 from mosesplug.results.views.hypotheses import read_hypotheses
@@ -271,8 +276,6 @@ class Run:
         Args:
             oracles: compute the oracles, which reads all hypotheses.
         """
-        from mosesplug.results.report.gather import gather_figure
-
         with self._open() as stored:
             rows = (
                 gather_figure(stored, "scores").iterations
@@ -425,7 +428,6 @@ class Run:
                 missing (``mosesplug[report]``).
         """
         from mosesplug.results.report.figures import draw_figure
-        from mosesplug.results.report.gather import gather_figure
 
         check_figure(figure)
         with self._open() as stored:
@@ -524,6 +526,7 @@ def report(
             They are only read, and may be in progress.
         output: the file; None writes ``report.html``, or the figure's name with ``.png``.
         figure: write this figure as PNG instead of the page; see ``Run.plot`` for the names.
+            Arguments that only the page reads are then rejected.
         references: file of the references, or their prefix; None leaves them out.
         source: file of the source sentences; None leaves them out.
         ids: whether lines of these files begin with sentence ids, as for ``optimize``.
@@ -547,8 +550,8 @@ def report(
 
     Raises:
         UsageError: there is no such figure, the run has no data for it, a figure is asked of
-            several runs, ``max_size`` has no room for the hypotheses that scores need, or
-            matplotlib is missing (``mosesplug[report]``).
+            several runs or with arguments that it does not depend on, ``max_size`` has no room for
+            the hypotheses that scores need, or matplotlib is missing (``mosesplug[report]``).
         StoreError: there is no store, or it cannot be read.
         DataError: the run has no finished iteration yet, or the source or the references are not
             those of the run.
@@ -569,42 +572,66 @@ def report(
     if figure is not None:
         check_figure(figure)
         if len(runs) > 1:
-            raise UsageError(f"{{--png}} {figure} draws one run, but there are {len(runs)}")
+            raise UsageError(f"the figure {figure} shows one run, but there are {len(runs)}")
+        of_page = {
+            "examples": examples != 5,
+            "report-metric": bool(report_metrics),
+            "title": title is not None,
+            "sentences": sentences is not None,
+            "max-size": max_size != 15.0,
+            "all-hypotheses": all_hypotheses,
+            "sentence": sentence is not None and figure not in GRAPH_FIGURES,
+        }
+        for name in (name for name, is_given in of_page.items() if is_given):
+            raise UsageError(f"the figure {figure} does not depend on {{--{name}}}: omit it")
+        with _open_with_text(runs[0], references, source, ids) as (stored, text):
+            text.check_length(stored.n_sentences)
+            content = render_png(figure, gather_figure(stored, figure, sentence), dpi)
+        path = Path(output or f"{figure}.png")
+        write_atomic(path, content)
+        return path
+    if dpi != 300:
+        raise UsageError("{--dpi} is the resolution of a figure, and the page has none: omit it")
+    if all_hypotheses and max_size != 15.0:
+        raise UsageError("{--all-hypotheses} and {--max-size} exclude each other: use one of them")
     require_matplotlib()
-    source_path = None if source is None else Path(source)
-    reference_path = None if references is None else Path(references)
     places = [one.path if isinstance(one, Run) else Path(one) for one in runs]
     names = _name_runs(places)
     most = None if all_hypotheses else max_size * 1_000_000 / len(runs)
     reports, explorers = [], []
     with open_progress(progress) as show_progress:
-        for number, (one, where) in enumerate(zip(runs, places, strict=True)):
-            store = one.store if isinstance(one, Run) else None
+        for number, one in enumerate(runs):
             parts = range(number * len(_STEPS), len(runs) * len(_STEPS))
-            with (
-                open_as_store(where, reference_path, source_path) as place,
-                open_stored_run(place, opened=store) as stored,
-            ):
-                text = ParallelText.read(source_path, reference_path, stored.store, ids)
+            with _open_with_text(one, references, source, ids) as (stored, text):
                 steps = gather_report_steps(stored, text, examples, sentence, report_metrics)
                 for done, data in enumerate(steps, start=parts.start + 1):  # noqa: B007 - the last one
                     show_progress(done, parts.stop, "parts of the report")
                 reports.append(data)
-                if figure is None:
-                    explorer = gather_explorer(stored, text, data, names[number], most, sentences)
-                    explorers.append(explorer)
-                    show_progress(parts.start + len(_STEPS), parts.stop, "parts of the report")
-    if figure is not None:
-        path, content = Path(output or f"{figure}.png"), render_png(figure, reports[0], dpi)
-    else:
-        path = Path(output or "report.html")
-        titles = [f"Tuning in {where}" for where in places]
-        whole = title or (titles[0] if len(runs) == 1 else f"Tuning in {', '.join(names)}")
-        titles = [whole] if len(runs) == 1 else titles
-        page = render_pages(reports, titles, whole, make_script(explorers))
-        content = mark_invalid_utf8(page).encode()
-    write_atomic(path, content)
+                explorer = gather_explorer(stored, text, data, names[number], most, sentences)
+                explorers.append(explorer)
+                show_progress(parts.start + len(_STEPS), parts.stop, "parts of the report")
+    path = Path(output or "report.html")
+    titles = [f"Tuning in {where}" for where in places]
+    whole = title or (titles[0] if len(runs) == 1 else f"Tuning in {', '.join(names)}")
+    titles = [whole] if len(runs) == 1 else titles
+    page = render_pages(reports, titles, whole, make_script(explorers))
+    write_atomic(path, mark_invalid_utf8(page).encode())
     return path
+
+
+@contextmanager
+def _open_with_text(
+    run: Run | StrPath, references: StrPath | None, source: StrPath | None, ids: bool | None
+) -> Iterator[tuple[StoredRun, ParallelText]]:
+    """Open a run, or what ``mert-moses.pl`` left of one, with its source and references."""
+    where, store = (run.path, run.store) if isinstance(run, Run) else (Path(run), None)
+    references_path = None if references is None else Path(references)
+    source_path = None if source is None else Path(source)
+    with (
+        open_as_store(where, references_path, source_path) as place,
+        open_stored_run(place, opened=store) as stored,
+    ):
+        yield stored, ParallelText.read(source_path, references_path, stored.store, ids)
 
 
 def _name_runs(places: Sequence[Path]) -> list[str]:

@@ -6,6 +6,7 @@ import html
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -68,7 +69,7 @@ def test_several_runs_on_one_page(work: Path) -> None:
     page = mosesplug.report([work, mosesplug.open_run(other)], "both.html").read_text()
     assert "<title>Tuning in work, other</title>" in page
     assert page.count("<h2") == len(set(re.findall('<h2 id="(.*?)"', page)))
-    with pytest.raises(mosesplug.UsageError, match="draws one run"):
+    with pytest.raises(mosesplug.UsageError, match="shows one run"):
         mosesplug.report([work, other], figure="scores")
     with pytest.raises(mosesplug.UsageError, match="at least one run"):
         mosesplug.report([])
@@ -81,9 +82,13 @@ def test_several_runs_on_one_page(work: Path) -> None:
         ({"sentences": 0}, "sentences is 0: give an integer of at least 1"),
         ({"dpi": 0}, "dpi is 0: give an integer of at least 50"),
         ({"max_size": float("nan")}, "max_size is nan: give a number of at least 0.001"),
+        ({"dpi": 100}, "dpi is the resolution of a figure"),
+        ({"all_hypotheses": True, "max_size": 5}, "all_hypotheses and max_size exclude each other"),
+        ({"figure": "scores", "max_size": 5}, "scores does not depend on max_size: omit it"),
+        ({"figure": "weights", "sentence": 2}, "weights does not depend on sentence: omit it"),
     ],
 )
-def test_numbers_out_of_range_are_rejected(keywords: dict[str, float], message: str) -> None:
+def test_arguments_that_cannot_be_used_are_rejected(keywords: dict[str, Any], message: str) -> None:
     with pytest.raises(mosesplug.UsageError, match=message):
         mosesplug.report("work", **keywords)
 

@@ -225,6 +225,9 @@ FIGURES: Mapping[str, Callable[[Figure, ReportData], None]] = MappingProxyType(
 )
 """The figures by name."""
 
+GRAPH_FIGURES = frozenset({"lattice", "envelope"})
+"""Those of the search graph of one sentence."""
+
 
 def label_score(data: ReportData) -> str:
     """Return the label of corpus scores; those of an error rate are 1 minus the rate."""
