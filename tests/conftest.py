@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -19,6 +19,8 @@ from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from tests.fork_server import ForkServer
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -106,6 +108,26 @@ def figures_without_svg(monkeypatch: pytest.MonkeyPatch) -> None:
         return f"<svg><title>{name}</title></svg>"
 
     monkeypatch.setattr(figures, "_save_svg", draw_only)
+
+
+@pytest.fixture(scope="session")
+def fork_server() -> Iterator[ForkServer]:
+    """Run programs and launchers in forks of a process that has imported the package."""
+    from tests.fork_server import serve_programs  # not for tests without programs
+
+    with serve_programs() as server:
+        yield server
+
+
+@pytest.fixture
+def forked_launchers(fork_server: ForkServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let ``install-tools`` write launchers whose programs are such forks.
+
+    tests/cli/moses/test_install.py has tests of the launchers themselves.
+    """
+    from mosesplug.cli.moses import install  # not for tests without launchers
+
+    monkeypatch.setattr(install, "launcher", fork_server.launcher)
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from mosesplug.optimizers.batch.fits import starting_points
 from mosesplug.optimizers.batch.mert import mert
 from mosesplug.optimizers.problem import Problem
 from tests.docs.clones import Clones
-from tests.docs.fork_server import serve_programs
+from tests.fork_server import ForkServer
 from tests.plugins.installing import forget_package, install_package
 
 RESTARTS = 4
@@ -41,14 +41,14 @@ def few_restarts() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def clones(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clones]:
+def clones(tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer) -> Clones:
     """Copies of the repository, with programs in forks of one process."""
     scripts = sysconfig.get_path("scripts")
     directory = tmp_path_factory.mktemp("bin")
-    with serve_programs(directory):
-        path = f"{directory}:{scripts}:{os.environ['PATH']}"
-        environment = os.environ | {"PATH": path, "COLUMNS": "80"}
-        yield Clones(tmp_path_factory.mktemp("clones"), environment)
+    fork_server.write_programs(directory)
+    path = f"{directory}:{scripts}:{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "COLUMNS": "80"}
+    return Clones(tmp_path_factory.mktemp("clones"), environment)
 
 
 @pytest.fixture

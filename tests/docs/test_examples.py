@@ -35,7 +35,7 @@ LANGUAGES = (
 )
 
 
-@pytest.mark.usefixtures("figures_without_svg")
+@pytest.mark.usefixtures("figures_without_svg", "forked_launchers")
 @pytest.mark.parametrize("name", PAGES, ids=str)
 def test_examples_of_the_page_run_in_an_empty_directory(
     name: Path, tmp_path: Path, clones: Clones, install_plugin: Callable[[str, Path], bool]

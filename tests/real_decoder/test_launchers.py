@@ -29,15 +29,12 @@ MODES: dict[str, tuple[tuple[str, ...], bool, int]] = {
 RESULTS = ("features.dat", "scores.dat", "pro.data")
 
 
-@pytest.fixture(scope="module")
-def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("tools")
-    run_here(["install-tools", str(directory)])
-    return directory
-
-
 @pytest.mark.parametrize("mode", MODES)
-def test_modes(programs: Programs, tools: Path, mode: str) -> None:
+def test_modes(programs: Programs, mode: str, request: pytest.FixtureRequest) -> None:
+    if mode != "hg-mira":  # the script starts the launchers themselves in one mode
+        request.getfixturevalue("forked_launchers")
+    tools = programs.directory / "tools"
+    run_here(["install-tools", str(tools)])
     more, is_sparse, last = MODES[mode]
     config = inputs.sparse(programs.system) if is_sparse else None
     work = programs.script("work", *more, config=config, mertdir=tools, iterations=last)

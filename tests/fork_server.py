@@ -1,8 +1,9 @@
 """Run programs of the package in forks of one process that has imported them.
 
-Run as a module with the path of a socket. The programs that ``write_programs`` writes send it their
-arguments, directory, environment and standard streams, and end with the exit code that it answers.
-This saves importing the package for each command. Decoders that are servers run as themselves.
+Run as a module with the path of a socket. The programs and launchers that a ``ForkServer`` writes
+send it their arguments, directory, environment and standard streams, and end with the exit code
+that it answers. This saves importing the package for each command. Decoders that are servers run as
+themselves.
 The process ends at the end of its standard input, so that it does not outlive the tests.
 """
 
@@ -22,13 +23,14 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.golden.boot import call
 
-__all__ = ["serve_programs"]
+__all__ = ["ForkServer", "serve_programs"]
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 PROGRAMS = {
     # First, since it limits the threads of NumPy.
     "mosesplug-decoder": ("mosesplug-decoder", "mosesplug.extras.phrase_decoder.program"),
@@ -39,10 +41,14 @@ PROGRAMS = {
 
 _CLIENT = """\
 import json, os, socket, sys
-path, name, program, *words = sys.argv[1:]
+path, program, module, function, *words = sys.argv[1:]
 if "--server" in words:
     os.execv(program, [program, *words])
-request = {"name": name, "words": words, "directory": os.getcwd(), "environment": {**os.environ}}
+request = {
+    "call": [module, function, program, words],
+    "directory": os.getcwd(),
+    "environment": {**os.environ},
+}
 with socket.socket(socket.AF_UNIX) as server:
     server.connect(path)
     socket.send_fds(server, [b"."], [0, 1, 2])
@@ -52,12 +58,34 @@ sys.exit(int(code or 1))
 """
 
 
+@dataclass(frozen=True)
+class ForkServer:
+    """The process, by the path of its socket."""
+
+    path: Path
+
+    def write_programs(self, directory: Path) -> None:
+        """Write the installed programs into a directory."""
+        for name, (program, module) in PROGRAMS.items():
+            installed = Path(sysconfig.get_path("scripts"), program)
+            (directory / name).write_bytes(self._client(str(installed), module, "main"))
+            (directory / name).chmod(0o755)
+
+    def launcher(self, module: str, function: str) -> bytes:
+        """Return a launcher; in place of ``mosesplug.cli.moses.install.launcher``."""
+        return self._client(module, module, function)
+
+    def _client(self, *request: str) -> bytes:
+        words = [sys.executable, "-IS", "-c", _CLIENT, str(self.path), *request]
+        return os.fsencode(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+
+
 @contextlib.contextmanager
-def serve_programs(directory: Path) -> Iterator[None]:
-    """Write programs into a directory, and serve them in the context."""
+def serve_programs() -> Iterator[ForkServer]:
+    """Serve programs in the context."""
     with tempfile.TemporaryDirectory() as short:  # the path of a socket has 100 bytes at most
         path = Path(short, "socket")
-        command = [sys.executable, "-m", "tests.docs.fork_server", str(path)]
+        command = [sys.executable, "-m", "tests.fork_server", str(path)]
         with subprocess.Popen(
             command,
             cwd=ROOT,
@@ -68,20 +96,10 @@ def serve_programs(directory: Path) -> Iterator[None]:
             try:
                 assert server.stdout is not None
                 assert server.stdout.readline() == b"ready\n"
-                write_programs(directory, path)
-                yield
+                yield ForkServer(path)
             finally:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(server.pid, signal.SIGKILL)
-
-
-def write_programs(directory: Path, path: Path) -> None:
-    """Write the programs; each calls the server at a path."""
-    for name, (program, _) in PROGRAMS.items():
-        installed = Path(sysconfig.get_path("scripts"), program)
-        client = shlex.join([sys.executable, "-IS", "-c", _CLIENT, str(path), name, str(installed)])
-        (directory / name).write_text(f'#!/bin/sh\nexec {client} "$@"\n')
-        (directory / name).chmod(0o755)
 
 
 def serve(path: str) -> None:
@@ -117,7 +135,7 @@ def _answer(connection: socket.socket) -> None:
         os.chdir(request["directory"])
         os.environ.clear()
         os.environ.update(request["environment"])
-        code = call(PROGRAMS[request["name"]][1], "main", request["name"], request["words"])
+        code = call(*request["call"])
         sys.stdout.flush()
         sys.stderr.flush()
         lines.write(str(code))
