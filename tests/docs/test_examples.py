@@ -59,8 +59,8 @@ def test_examples_of_the_page_run_in_an_empty_directory(
 
 
 @pytest.mark.parametrize("name", PAGES, ids=str)
-def test_blocks_and_marks_are_known(name: Path) -> None:
-    text = (ROOT / name).read_text()
+def test_every_example_is_run_or_excepted(name: Path) -> None:
+    text = (ROOT / name).read_text("utf-8")
     blocks = find_blocks(text)
     assert {block.language for block in blocks} <= set(LANGUAGES)
     for block in blocks:
@@ -68,29 +68,22 @@ def test_blocks_and_marks_are_known(name: Path) -> None:
             split_commands(block.text)
     reasons = find_exceptions(text)
     assert all(len(reason.split()) >= 2 for reason in reasons), "say why it is not run"
-    used = [b for b in blocks if b.excepted is not None and b.language in EXECUTABLE]
-    assert len(used) == len(reasons), "a reason is before no block"
+    examples = [block for block in blocks if block.language in EXECUTABLE]
+    excepted = [block for block in examples if block.excepted is not None]
+    assert len(excepted) == len(reasons), "a reason is before no block"
 
-
-@pytest.mark.parametrize("name", PAGES, ids=str)
-def test_page_says_which_files_it_needs(name: Path) -> None:
-    text = (ROOT / name).read_text()
-    blocks = [b for b in find_blocks(text) if b.language in EXECUTABLE and b.excepted is None]
-    using = [block for block in blocks if "/path/to/mosesplug" in block.text]
+    run = [block for block in examples if block.excepted is None]
+    using = [block for block in run if "/path/to/mosesplug" in block.text]
     if using and name.parts[1:2] in (("howto",), ("concepts",), ("reference",)):
-        before = "\n".join(text.splitlines()[: using[0].line])
-        assert "**Before you start**" in before or "## Example files" in before
-        assert using[0] is blocks[0], "files are made after an example has begun"
+        start = "\n".join(text.splitlines()[: using[0].line])
+        assert "**Before you start**" in start or "## Example files" in start
+        assert using[0] is run[0], "files are made after an example has begun"
 
-
-@pytest.mark.parametrize("name", PAGES, ids=str)
-def test_code_is_fenced(name: Path) -> None:
     # An indented block would be neither tested nor excepted.
-    paragraphs = re.split(r"\n\n+", FENCE.sub("", (ROOT / name).read_text("utf-8")))
-    for before, text in itertools.pairwise(paragraphs):
+    for before, after in itertools.pairwise(re.split(r"\n\n+", FENCE.sub("", text))):
         in_list = re.match(r"\s+|[-*] |\d+\. |: ", before.splitlines()[-1] if before else "")
         in_list = in_list or re.match(r"[-*] |\d+\. ", before)
-        assert in_list or not text.startswith("    "), text
+        assert in_list or not after.startswith("    "), after
 
 
 def test_pages_are_found() -> None:
