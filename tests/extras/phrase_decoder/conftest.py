@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import itertools
 import math
 import random
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from mosesplug.extras.phrase_decoder.program import main
+
 LN10 = math.log(10.0)
 NAMES = ("LexicalReordering0", "Distortion0", "LM0", "WordPenalty0", "PhrasePenalty0", "TM0")
 Values = dict[str, list[float]]
+Result = subprocess.CompletedProcess[bytes]
+Decode = Callable[..., Result]
 
 
 @dataclass(frozen=True)
@@ -233,3 +241,25 @@ def random_system(tmp_path: Path) -> Callable[..., PlainSystem]:
         return system
 
     return make
+
+
+@pytest.fixture
+def decode(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Decode:
+    """Run the decoder in this process, in an empty directory."""
+
+    def run(*arguments: str, text: bytes = b"") -> Result:
+        out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+        with (
+            contextlib.chdir(tmp_path),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+            pytest.raises(SystemExit) as ended,
+        ):
+            main(arguments)
+        out.flush()
+        err.flush()
+        printed = (stream.buffer.getvalue() for stream in (out, err))  # type: ignore[attr-defined]
+        return subprocess.CompletedProcess(arguments, int(ended.value.code or 0), *printed)
+
+    return run

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
-import io
 import os
 import signal
 import socket
@@ -17,7 +15,6 @@ import pytest
 from sacrebleu.metrics.bleu import BLEU
 
 from formats.nbest.files import read_nbest
-from mosesplug.extras.phrase_decoder.program import main
 from tests.waiting import LIMIT, wait_until
 
 REPOSITORY = Path(__file__).parents[3]
@@ -37,35 +34,13 @@ def run_program(*arguments: str, text: bytes = b"", cwd: Path | None = None) -> 
     )
 
 
-@pytest.fixture
-def decode(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Decode:
-    """Run the decoder in this process, in an empty directory."""
-
-    def run(*arguments: str, text: bytes = b"") -> Result:
-        out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
-        with (
-            contextlib.chdir(tmp_path),
-            contextlib.redirect_stdout(out),
-            contextlib.redirect_stderr(err),
-            pytest.raises(SystemExit) as ended,
-        ):
-            main(arguments)
-        out.flush()
-        err.flush()
-        printed = (stream.buffer.getvalue() for stream in (out, err))  # type: ignore[attr-defined]
-        return subprocess.CompletedProcess(arguments, int(ended.value.code or 0), *printed)
-
-    return run
-
-
 def demo_lines(name: str, count: int) -> bytes:
     lines = (DEMO / name).read_bytes().splitlines(keepends=True)
     return b"".join(lines[:count])
 
 
-def test_show_weights() -> None:
-    result = run_program("-config", INI, "-show-weights")
+def test_show_weights(decode: Decode) -> None:
+    result = decode("-config", INI, "-show-weights")
     assert (result.returncode, result.stderr) == (0, b"")
     assert result.stdout.splitlines() == [
         b"LexicalReordering0= 0.300000 0.300000 0.300000 0.300000 0.300000 0.300000",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-import sysconfig
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from mosesplug.extras.phrase_decoder.model_file import read_features
 from mosesplug.templates.declaration import Templates, read_ini_function
 from mosesplug.templates.reading import read_derivation, split_words
 
+Decode = Callable[..., subprocess.CompletedProcess[bytes]]
 DEMO = Path(__file__).parents[3] / "moses-config" / "demo"
 FUNCTIONS = (
     "WordTranslationFeature name=WT",
@@ -32,37 +33,27 @@ FUNCTIONS = (
 )
 
 
-def decode(
-    folder: Path, functions: tuple[str, ...], *arguments: str
-) -> subprocess.CompletedProcess[str]:
+def write_system(folder: Path, functions: tuple[str, ...]) -> None:
     ini = (DEMO / "moses.ini").read_text().replace("path=", f"path={DEMO}/")
     lines = "".join(f"{line}\n" for line in functions)
     (folder / "moses.ini").write_text(ini.replace("[feature]\n", f"[feature]\n{lines}"))
     source = (DEMO / "tune.tarvian").read_text().splitlines(keepends=True)[:6]
     (folder / "source").write_text("".join(source))
-    program = Path(sysconfig.get_path("scripts")) / "mosesplug-decoder"
-    return subprocess.run(
-        [str(program), "-config", "moses.ini", "-input-file", "source", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
-def test_lists_and_scores(tmp_path: Path) -> None:
+def test_lists_and_scores(decode: Decode, tmp_path: Path) -> None:
     """The lists have the features of their derivations, and scores include their weights."""
     (tmp_path / "sparse").write_text(
         "PL_s1 0.25\nPL_2,2 -0.5\nWC_rinoki,na~at 2\nTB_an:old 2\nXY_a 1\n"
     )
+    write_system(tmp_path, FUNCTIONS)
     done = decode(
-        tmp_path,
-        FUNCTIONS,
-        *("-n-best-list", "nbest", "20", "-include-segmentation-in-n-best"),
-        *("-print-alignment-info-in-n-best", "-weight-file", "sparse"),
+        *("-config", "moses.ini", "-input-file", "source", "-n-best-list", "nbest", "20"),
+        *("-include-segmentation-in-n-best", "-print-alignment-info-in-n-best"),
+        *("-weight-file", "sparse"),
     )
     assert done.returncode == 0
-    assert "sparse: 1 weights ignored: [feature] has no function of XY_a" in done.stderr
+    assert b"sparse: 1 weights ignored: [feature] has no function of XY_a" in done.stderr
     templates = Templates("", tuple(read_ini_function(line, tmp_path) for line in FUNCTIONS))
     source = (tmp_path / "source").read_bytes().splitlines()
     block = read_nbest(tmp_path / "nbest")
@@ -90,9 +81,10 @@ def test_lists_and_scores(tmp_path: Path) -> None:
     assert weighted == contexts.keys()
 
 
-def test_features_are_announced(tmp_path: Path) -> None:
-    done = decode(tmp_path, FUNCTIONS[:2], "-show-weights")
-    assert done.stdout.endswith("\nWT=\nTWI=\n")
+def test_features_are_announced(decode: Decode, tmp_path: Path) -> None:
+    write_system(tmp_path, FUNCTIONS[:2])
+    done = decode("-config", "moses.ini", "-show-weights")
+    assert done.stdout.endswith(b"\nWT=\nTWI=\n")
 
 
 @pytest.mark.parametrize(
