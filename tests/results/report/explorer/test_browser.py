@@ -113,8 +113,8 @@ def test_moved_weight_scores_as_mosesplug_score(
     assert shown.read("BLEU") == f"{scored['score']:.4f}" != before
     assert shown.read("changed") == f"{changed} of {N_SENTENCES}"
     # A link leads to the same weights, and undo away from them.
-    fragment = browser.evaluate("location.hash")
-    shown.open(fragment)
+    browser.wait_for("location.hash.includes('weights=')")
+    shown.open(browser.evaluate("location.hash"))
     assert shown.read("BLEU") == f"{scored['score']:.4f}"
 
 
@@ -130,7 +130,7 @@ def test_buttons_undo_curves_and_copies(shown: Shown) -> None:
     browser = shown.open()
     result = shown.read("BLEU")
     browser.evaluate("document.querySelector('[data-point=\"1\"]').click()")
-    assert "point=1" in browser.evaluate("location.hash")
+    browser.wait_for("location.hash.includes('point=1')")
     browser.evaluate(
         "[...document.querySelectorAll('button')].find((b) => b.textContent === 'Undo').click()"
     )
@@ -199,6 +199,23 @@ def test_sparse_features_are_one_factor(shown: Shown) -> None:
     assert set(names) <= set(SPARSE)
 
 
+def test_groups_are_one_factor(shown: Shown) -> None:
+    browser = shown.open()
+    set_weight(browser, 4, -0.75)
+    with open_run(shown.first) as run:
+        vector = run.vector * np.where(np.isin(np.arange(len(run.vector)), (1, 2)), -0.75, 1.0)
+        assert shown.read("BLEU") == f"{_score(run, run.store.tuning_set(), vector):.4f}"
+    # The other slider of the group moves along, and begins anew when one of its weights moves.
+    value = "Number(document.querySelector('#w{}').value)"
+    assert browser.evaluate(value.format(1)) == vector[1]
+    set_weight(browser, 1, 0.5)
+    assert browser.evaluate(value.format(4)) == 1.0
+    undo = "[...document.querySelectorAll('button')].find((one) => one.textContent === 'Undo')"
+    for _ in range(2):
+        browser.evaluate(f"{undo}.click()")
+    assert browser.evaluate(f"{undo}.disabled")
+
+
 def test_two_runs_side_by_side(shown: Shown) -> None:
     browser = shown.open("#tab=runs")
     rows = browser.evaluate(
@@ -241,7 +258,7 @@ def test_many_features_and_hypotheses(shown: Shown, tmp_path: Path) -> None:
         "[...document.querySelectorAll('.feature')].filter((one) => one.checkVisibility())"
         ".map((one) => one.querySelector('label').textContent)"
     )
-    assert browser.evaluate(names) == ["LM0_0"]
+    assert browser.evaluate(names) == ["LM0_0", "Topic0 (factor)"]
     browser.evaluate(set_field(".features-tools input[type=search]", "opic0_7", "input"))
     assert browser.evaluate(names) == ["Topic0_7"]
     browser.evaluate(set_field(".features-tools input[type=search]", "", "input"))

@@ -95,6 +95,12 @@ function show(session, node, report) {
       panels[k].classList.toggle("away", !isShown);
       if (isShown) view.update();
     });
+    clearTimeout(timer);
+    timer = setTimeout(writeAddress, 100);
+  }
+  let timer = 0;
+  /** Browsers ignore addresses that change in every frame. */
+  function writeAddress() {
     written = `#${encodeState(session.state)}`;
     try {
       history.replaceState(null, "", written);

@@ -18,11 +18,7 @@ import { findLengths, scoreSentence, scoreTotals } from "./metrics.js";
  */
 export function computeModelScores(lists, weights, scores) {
   scores.fill(0);
-  lists.features.forEach((column, k) => {
-    const weight = weights.dense[k];
-    if (weight === 0) return;
-    for (let row = 0; row < scores.length; row++) scores[row] += weight * column[row];
-  });
+  addColumns(lists, 0, weights.dense, scores);
   if (lists.sparse === null) return;
   addSparseShares(lists.sparse, weights, scores);
 }
@@ -157,7 +153,24 @@ export function computeSparseShares(lists, weights) {
 }
 
 /**
- * Return the corpus score along one feature, through the present weights (Och 2003).
+ * Add a weighted sum of the values of consecutive features.
+ * @param {Lists} lists
+ * @param {number} first
+ * @param {Float64Array} weights
+ * @param {Float64Array} sums in and output
+ * @returns {Float64Array} `sums`
+ */
+export function addColumns(lists, first, weights, sums) {
+  weights.forEach((weight, k) => {
+    if (weight === 0) return;
+    const column = lists.features[first + k];
+    for (let row = 0; row < sums.length; row++) sums[row] += weight * column[row];
+  });
+  return sums;
+}
+
+/**
+ * Return the corpus score along one direction, through the present weights (Och 2003).
  *
  * The envelope of each sentence is followed from its present 1-best to `low` and to `high`.
  * @param {Lists} lists

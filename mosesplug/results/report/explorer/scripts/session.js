@@ -62,7 +62,7 @@ export class RunSession {
 
   /** Keep the present weights for undo. */
   remember() {
-    this.history.push(this.present.weights);
+    if (this.history.at(-1) !== this.present.weights) this.history.push(this.present.weights);
     if (this.history.length > 200) this.history.shift();
   }
 

@@ -3,23 +3,30 @@
 import { describeMissingLists } from "./data.js";
 import { button, choice, drawing, element, replaceChildren } from "./elements.js";
 import { formatCount, formatDifference, formatScore, formatWeight } from "./format.js";
-import { computeSparseShares, computeSurface, findLengthRatio } from "./scorer.js";
+import { addColumns, computeSparseShares, computeSurface, findLengthRatio } from "./scorer.js";
 import { parseNumber } from "./state.js";
 
 /**
  * @typedef {import("./session.js").Session} Session
  * @typedef {import("./session.js").RunSession} RunSession
- * @typedef {{place: number, name: string, node: HTMLElement, slider: HTMLInputElement,
- *   number: HTMLInputElement, curve: SVGElement, low: number, high: number, zoom: number,
+ * @typedef {import("./scorer.js").Weights} Weights
+ * @typedef {{name: string, title?: string, range: [number, number], get: (weights: Weights) => number,
+ *   set: (weights: Weights, value: number) => Weights,
+ *   slopes: () => Float32Array | Float64Array}} Direction
+ *   what a slider moves: `slopes` are what each hypothesis' model score gains per unit of the value
+ * @typedef {{direction: Direction, node: HTMLElement, slider: HTMLInputElement,
+ *   number: HTMLInputElement, curve: SVGElement, low: number, high: number, range: number,
  *   shown: number, isSeen: boolean, drawn: number}} Control
- *   `place` of the feature; that of the sparse factor is the number of dense features. `shown` is
- *   the value in its fields, `drawn` the version of the weights that its curve shows
+ *   `range` is the version of the ranges that `low` and `high` are of, `shown` the value in its
+ *   fields, `drawn` the version of the weights that its curve shows
  */
 
 const MANY = 24;
 const CURVE = { width: 240, height: 54 };
 const MOST_SPARSE = 50;
 const MOST_LISTED = 30;
+/** @type {[number, number]} */
+const FACTORS = [-1, 3];
 
 /**
  * Return the view of the weights.
@@ -69,7 +76,7 @@ function build(node, session, run, openSentence) {
     },
     { "data-role": "base" },
   );
-  /** @param {import("./scorer.js").Weights} weights */
+  /** @param {Weights} weights */
   const go = (weights) => {
     run.move(weights);
     session.notify();
@@ -127,7 +134,7 @@ function describeScore(run, nChanged) {
       : [`${run.run.metric}${better}`, formatScore(score), "Of the hypotheses that these weights choose in the merged lists."],
     difference === null
       ? ["", "", ""]
-      : ["difference", formatDifference(difference), `From the score at the weights of ${run.points[run.basePoint].label}.`],
+      : [`change from ${run.points[run.basePoint].label}`, formatDifference(difference), "Of the score, from that at the weights to compare with."],
     ratio === null
       ? ["words per sentence", (words / Math.max(1, sentences)).toFixed(2), "Mean length of the chosen hypotheses."]
       : ["length ratio", ratio.toFixed(4), "Length of the chosen hypotheses over that of the references."],
@@ -165,14 +172,16 @@ function describeHeld(run) {
 /**
  * @param {Session} session
  * @param {RunSession} run
- * @param {(weights: import("./scorer.js").Weights) => void} go
+ * @param {(weights: Weights) => void} go
  */
 function listOtherRuns(session, run, go) {
   return session.runs.flatMap((other) => {
     if (other === null || other === run) return [];
     if (other.run.features.join("\n") !== run.run.features.join("\n")) return [];
     const dense = other.pointWeights(other.points.length - 1).dense;
-    return [button(`result of ${other.run.name}`, () => go({ ...run.present.weights, dense }))];
+    const isDense = run.lists.sparse === null && other.lists.sparse === null;
+    return [button(`${isDense ? "" : "dense weights of the "}result of ${other.run.name}`,
+      () => go({ ...run.present.weights, dense }))];
   });
 }
 
@@ -273,27 +282,32 @@ export function formatPairs(run) {
 function makeControls(session, run) {
   const nDense = run.run.features.length;
   let zoom = 1;
+  let ranges = 1;
   let pending = 0;
   /** @type {Control[]} */
   const controls = [];
   const groups = element("div", { class: "features" });
 
-  /** @param {number} place @param {string} name */
-  const add = (place, name) => {
-    const [low, high] = findRange(run, place);
-    const id = `w${place}`;
+  /** @param {Direction} direction @returns {Control} */
+  const add = (direction) => {
+    const { name, title } = direction;
+    const id = `w${controls.length}`;
+    let isMoving = false;
     const slider = /** @type {HTMLInputElement} */ (element("input", {
       type: "range", step: "any", id, "aria-label": `Weight of ${name}`,
-      oninput: () => set(place, Number(slider.value), false),
-      onpointerdown: () => run.remember(),
-      onkeydown: (/** @type {KeyboardEvent} */ event) => event.key.startsWith("Arrow") && run.remember(),
+      oninput: () => {
+        // Undo returns to where a movement began.
+        set(direction, Number(slider.value), !isMoving);
+        isMoving = true;
+      },
+      onchange: () => (isMoving = false),
     }));
     const number = /** @type {HTMLInputElement} */ (element("input", {
       type: "text", inputmode: "decimal", "aria-label": `Weight of ${name}, a number`,
       onchange: () => {
         const value = parseNumber(number.value);
-        if (value !== null) set(place, value, true);
-        else number.value = formatWeight(valueOf(run, place));
+        if (value !== null) set(direction, value, true);
+        else number.value = formatWeight(direction.get(run.present.weights));
       },
     }));
     const curve = drawing("svg", {
@@ -302,23 +316,31 @@ function makeControls(session, run) {
       onclick: (/** @type {MouseEvent} */ event) => {
         const box = curve.getBoundingClientRect();
         const share = (event.clientX - box.left) / box.width;
-        const control = controls[place];
-        set(place, control.low + share * (control.high - control.low), true);
+        set(direction, control.low + share * (control.high - control.low), true);
       },
     });
-    const node = element("div", { class: "feature" },
+    const node = element("div", { class: title === undefined ? "feature" : "feature factor", title },
       element("label", { for: id }, name), number, slider, curve);
-    controls.push({ place, name, node, slider, number, curve, low, high, zoom: 0, shown: NaN, isSeen: false, drawn: 0 });
+    /** @type {Control} */
+    const control = { direction, node, slider, number, curve, low: 0, high: 0, range: 0, shown: NaN, isSeen: false, drawn: 0 };
+    controls.push(control);
+    return control;
   };
-  run.run.features.forEach((name, place) => add(place, name));
-  if (run.lists.sparse !== null) add(nDense, "sparse features (factor)");
+  run.run.features.forEach((_, place) => add(followFeature(run, place)));
+  const factor = run.lists.sparse === null ? null : add(followSparse(run));
+  let at = 0;
+  const members = run.run.groups.map(([name, width]) => {
+    const [first, end] = [at, (at += width)];
+    return { name, controls: controls.slice(first, end),
+      factor: width > 1 ? add(followGroup(run, name, first, end)) : null };
+  });
 
   const sparseList = run.lists.sparse === null ? null : listSparse(run);
   /** @param {number} place @returns {number} absolute weight times spread */
-  const influence = (place) => Math.abs(valueOf(run, place)) * run.run.spreads[place];
+  const influence = (place) => Math.abs(run.present.weights.dense[place]) * run.run.spreads[place];
   /** @param {number} place @returns {number} absolute difference from the base weight, times spread */
   const change = (place) =>
-    Math.abs(valueOf(run, place) - run.base.weights.dense[place]) * run.run.spreads[place];
+    Math.abs(run.present.weights.dense[place] - run.base.weights.dense[place]) * run.run.spreads[place];
   const orders = [
     { label: "groups", of: null },
     { label: "influence", of: influence },
@@ -326,15 +348,14 @@ function makeControls(session, run) {
   ];
   /** @param {((place: number) => number) | null} size the largest first; null: groups of the model */
   function arrange(size) {
-    const dense = controls.slice(0, nDense);
     groups.classList.toggle("sorted", size !== null);
-    if (size === null) replaceChildren(groups, groupControls(run, dense));
+    if (size === null) replaceChildren(groups, members.map((group) => groupControls(group, nDense)));
     else {
-      const sizes = dense.map((_, place) => size(place));
-      const sorted = [...dense].sort((a, b) => sizes[b.place] - sizes[a.place] || a.place - b.place);
-      replaceChildren(groups, sorted.map((control) => control.node));
+      const sizes = run.run.features.map((_, place) => size(place));
+      const sorted = [...sizes.keys()].sort((a, b) => sizes[b] - sizes[a] || a - b);
+      replaceChildren(groups, sorted.map((place) => controls[place].node));
     }
-    if (sparseList !== null) groups.append(controls[nDense].node, sparseList);
+    if (factor !== null && sparseList !== null) groups.append(factor.node, sparseList);
     search();
   }
   const { node: order } = choice("Order", orders.map(({ label }) => label), (place) =>
@@ -345,7 +366,7 @@ function makeControls(session, run) {
   }));
   function search() {
     const wanted = filter.value.toLowerCase();
-    for (const { node, name } of controls) node.hidden = !name.toLowerCase().includes(wanted);
+    for (const { node, direction } of controls) node.hidden = !direction.name.toLowerCase().includes(wanted);
     for (const group of groups.querySelectorAll("details.group")) {
       const hasMatch = group.querySelector(".feature:not([hidden])") !== null;
       group.toggleAttribute("hidden", !hasMatch);
@@ -353,9 +374,10 @@ function makeControls(session, run) {
     }
   }
   arrange(null);
-  /** @param {number} factor */
-  const rescale = (factor) => {
-    zoom = factor === 0 ? 1 : zoom * factor;
+  /** @param {number} by 0: the first range */
+  const rescale = (by) => {
+    zoom = by === 0 ? 1 : zoom * by;
+    ranges += 1;
     update();
   };
   const tools = element("div", { class: "tools features-tools" },
@@ -363,18 +385,14 @@ function makeControls(session, run) {
     element("span", { role: "group", "aria-label": "Range of the sliders" }, "Range ",
       button("narrower", () => rescale(0.5)), button("wider", () => rescale(2)), button("reset", () => rescale(0))));
 
-  /** @param {number} place @param {number} value @param {boolean} remember */
-  function set(place, value, remember) {
-    const { dense, sparse, factor } = run.present.weights;
+  /** @param {Direction} direction @param {number} value @param {boolean} remember */
+  function set(direction, value, remember) {
     if (remember) run.remember();
-    const moved = Float64Array.from(dense);
-    if (place < nDense) moved[place] = value;
-    const weights = { dense: moved, sparse, factor: place < nDense ? factor : value };
-    waiting = weights;
+    waiting = direction.set(waiting ?? run.present.weights, value);
     // One frame shows the last of several moves.
     if (!pending) pending = requestAnimationFrame(apply);
   }
-  /** @type {import("./scorer.js").Weights | null} */
+  /** @type {Weights | null} */
   let waiting = null;
   function apply() {
     pending = 0;
@@ -387,14 +405,18 @@ function makeControls(session, run) {
   function update() {
     version += 1;
     for (const control of controls) {
-      const value = valueOf(run, control.place);
-      if (control.shown === value && control.zoom === zoom) continue;
-      [control.shown, control.zoom] = [value, zoom];
-      const [low, high] = findRange(run, control.place);
-      const half = ((high - low) / 2) * zoom;
-      const middle = zoom === 1 ? (high + low) / 2 : value;
-      control.low = Math.min(middle - half, value);
-      control.high = Math.max(middle + half, value);
+      const value = control.direction.get(run.present.weights);
+      if (control.shown === value && control.range === ranges) continue;
+      // The range stays while the value moves within it: a slider must not move under the hand.
+      if (control.range !== ranges) {
+        const [low, high] = control.direction.range;
+        const half = ((high - low) / 2) * zoom;
+        const middle = zoom === 1 ? (high + low) / 2 : value;
+        [control.low, control.high] = [middle - half, middle + half];
+      }
+      [control.shown, control.range] = [value, ranges];
+      control.low = Math.min(control.low, value);
+      control.high = Math.max(control.high, value);
       control.slider.min = String(control.low);
       control.slider.max = String(control.high);
       control.slider.value = String(value);
@@ -419,7 +441,7 @@ function makeControls(session, run) {
       drawSurface(run, control);
       timer = setTimeout(next);
     };
-    timer = setTimeout(next, 60);
+    timer = setTimeout(next, 150);
   }
   const watcher = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) {
@@ -433,34 +455,78 @@ function makeControls(session, run) {
 }
 
 /**
- * Return the controls of dense features by the model's groups; of many, each group can be closed.
- * @param {RunSession} run
- * @param {Control[]} controls
- * @returns {HTMLElement[]}
+ * Return the controls of a group of the model; among many features, it can be closed.
+ * @param {{name: string, controls: Control[], factor: Control | null}} group
+ * @param {number} nDense
+ * @returns {HTMLElement}
  */
-function groupControls(run, controls) {
-  let at = 0;
-  return run.run.groups.map(([name, width]) => {
-    const nodes = controls.slice(at, (at += width)).map((control) => control.node);
-    return controls.length > MANY && width > 1
-      ? element("details", { class: "group", open: controls.length <= 2 * MANY },
-        element("summary", {}, `${name} (${width})`), nodes)
-      : element("div", { class: "group" }, nodes);
-  });
+function groupControls({ name, controls, factor }, nDense) {
+  const nodes = controls.map((control) => control.node);
+  return element("div", { class: "group" }, factor && factor.node,
+    nDense > MANY && factor !== null
+      ? element("details", { class: "group", open: nDense <= 2 * MANY },
+        element("summary", {}, `${name} (${nodes.length})`), nodes)
+      : nodes);
 }
 
-/** @param {RunSession} run @param {number} place @returns {number} */
-function valueOf(run, place) {
-  const { dense, factor } = run.present.weights;
-  return place < dense.length ? dense[place] : factor;
-}
-
-/** @param {RunSession} run @param {number} place @returns {[number, number]} ends of its slider */
-function findRange(run, place) {
-  if (place >= run.run.features.length) return [-1, 3];
+/** @param {RunSession} run @param {number} place @returns {Direction} the weight of a feature */
+function followFeature(run, place) {
   const sizes = run.points.map((point) => Math.abs(point.weights[place]));
   const reach = Math.max(0.2, 2 * Math.max(...sizes));
-  return [-reach, reach];
+  return {
+    name: run.run.features[place],
+    range: [-reach, reach],
+    get: ({ dense }) => dense[place],
+    set: (weights, value) => ({ ...weights, dense: weights.dense.with(place, value) }),
+    slopes: () => run.lists.features[place],
+  };
+}
+
+/** @param {RunSession} run @returns {Direction} the factor of all sparse weights */
+function followSparse(run) {
+  return {
+    name: "sparse features (factor)",
+    title: "Multiplies all sparse weights.",
+    range: FACTORS,
+    get: ({ factor }) => factor,
+    set: (weights, value) => ({ ...weights, factor: value }),
+    slopes: () => computeSparseShares(run.lists, run.present.weights),
+  };
+}
+
+/**
+ * Return the factor of a group's weights; it is 1 again when one of them moves by itself.
+ * @param {RunSession} run
+ * @param {string} name
+ * @param {number} first
+ * @param {number} end
+ * @returns {Direction}
+ */
+function followGroup(run, name, first, end) {
+  let base = run.present.weights.dense.slice(first, end);
+  /** @param {Weights} weights */
+  const get = ({ dense }) => {
+    const own = dense.subarray(first, end);
+    const largest = base.reduce((best, weight, k) => Math.abs(weight) > Math.abs(base[best]) ? k : best, 0);
+    const factor = own[largest] / base[largest];
+    const error = 1e-12 * Math.abs(own[largest]);
+    if (own.every((weight, k) => Math.abs(weight - factor * base[k]) <= error)) return factor;
+    base = own.slice();
+    return 1;
+  };
+  return {
+    name: `${name} (factor)`,
+    title: `Multiplies the ${end - first} weights of ${name}.`,
+    range: FACTORS,
+    get,
+    set: (weights, value) => {
+      get(weights);
+      const dense = weights.dense.slice();
+      base.forEach((weight, k) => (dense[first + k] = value * weight));
+      return { ...weights, dense };
+    },
+    slopes: () => addColumns(run.lists, first, base, new Float64Array(run.lists.n)),
+  };
 }
 
 /** @param {Control} control @param {number} value */
@@ -476,12 +542,10 @@ function moveMark(control, value) {
 function drawSurface(run, control) {
   if (run.run.formula === null) return;
   const { weights, scores, choice: rows, totals } = run.present;
-  const slopes = control.place < run.lists.features.length
-    ? run.lists.features[control.place]
-    : computeSparseShares(run.lists, weights);
-  const value = valueOf(run, control.place);
+  const { name, get, slopes } = control.direction;
+  const value = get(weights);
   const { ends, scores: heights } = computeSurface(run.lists,
-    { slopes, scores, choice: rows, totals, at: value, low: control.low, high: control.high });
+    { slopes: slopes(), scores, choice: rows, totals, at: value, low: control.low, high: control.high });
   let least = Math.min(...heights);
   let most = Math.max(...heights);
   const margin = Math.max((most - least) * 0.1, 0.002);
@@ -496,9 +560,13 @@ function drawSurface(run, control) {
     path += `V${toY(height).toFixed(1)}H${toX(ends[k + 1]).toFixed(1)}`;
   });
   const best = run.run.isRate ? Math.min(...heights) : Math.max(...heights);
+  const place = heights.indexOf(best);
+  const middle = (ends[place] + ends[place + 1]) / 2;
+  const text = `Best ${run.run.metric} along ${name}: ${formatScore(best)} at ${formatWeight(middle)}.`;
+  control.slider.setAttribute("aria-description", text);
   const x = toX(value);
   replaceChildren(control.curve,
-    drawing("title", {}, `${run.run.metric} along ${control.name}: best ${formatScore(best)}. Click to move there.`),
+    drawing("title", {}, `${text} Click to move to a value.`),
     drawing("line", { class: "zero", x1: toX(0), x2: toX(0), y1: 0, y2: CURVE.height }),
     drawing("path", { d: path, class: "line" }),
     drawing("line", { class: "mark", x1: x, x2: x, y1: 0, y2: CURVE.height }));
