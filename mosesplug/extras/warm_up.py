@@ -346,7 +346,7 @@ def extract(directory: Path, algorithms: Sequence[str] = ()) -> tuple[list[Path]
     for number, path in enumerate(lists):
         pairs = zip(features, scores, strict=True)
         earlier = [read_iteration(*pair, threads=1) for pair in pairs]
-        merged, _ = merge_lists(earlier, read_distinct([path]), scorer, threads=1)
+        merged = merge_lists(earlier, read_distinct([path]), scorer, threads=1)
         features.append(directory / f"run{number}.features.dat")
         scores.append(directory / f"run{number}.scores.dat")
         write_extracted(merged, features[-1], scores[-1])

@@ -8,6 +8,7 @@ sentence replaces each removed one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +27,8 @@ from mosesplug.kernels import lean_kernel
 from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.moses_tools.distinct_lists import DistinctBlock
 from mosesplug.moses_tools.extractor_files import (
+    ExtractorSet,
     Iteration,
-    MergedIterations,
     find_first_equal_rows,
     merge,
     order_by_sentence,
@@ -42,8 +43,8 @@ def extract(
     *,
     with_duplicates: bool = False,
     threads: int = 2,
-) -> tuple[MergedIterations, int]:
-    """Merge lists with earlier iterations; also return how many hypotheses were read.
+) -> ExtractorSet:
+    """Merge lists with earlier iterations.
 
     Args:
         blocks: the n-best lists, one after the other; at least one if there are no files. Each
@@ -65,7 +66,7 @@ def extract(
     kept, offsets = find_occurrences(merged, iterations, rows)
     if not with_duplicates:
         kept, offsets = remove_duplicates(merged, kept, offsets)
-    return merged.take(kept, offsets), len(rows)
+    return replace(merged.take(kept, offsets), hypotheses=len(rows))
 
 
 def score_n_best_list(block: NBestList, scorer: Scorer, *, threads: int = 2) -> Iteration:
@@ -96,7 +97,7 @@ def score_n_best_list(block: NBestList, scorer: Scorer, *, threads: int = 2) -> 
 
 
 def find_occurrences(
-    merged: MergedIterations, iterations: Sequence[Iteration], rows: NDArray[np.int64]
+    merged: ExtractorSet, iterations: Sequence[Iteration], rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the hypotheses of all lists by sentence, in the order of Moses.
 
@@ -110,25 +111,27 @@ def find_occurrences(
     _, _, order = order_by_sentence([iteration.features for iteration in iterations])
     places = np.empty_like(order)
     places[order] = np.arange(len(order))
-    sentences = np.repeat(np.arange(len(merged.sentence_ids)), np.diff(merged.offsets))
+    lists = merged.tuning_set
+    sentences = np.repeat(np.arange(lists.n_sentences), np.diff(lists.offsets))
     of_hypothesis = places[rows]
-    counts = np.bincount(sentences[of_hypothesis], minlength=len(merged.sentence_ids))
+    counts = np.bincount(sentences[of_hypothesis], minlength=lists.n_sentences)
     by_sentence = np.argsort(sentences[of_hypothesis], kind="stable")
     return of_hypothesis[by_sentence], np.cumsum([0, *counts.tolist()])
 
 
 def remove_duplicates(
-    merged: MergedIterations, rows: NDArray[np.int64], offsets: NDArray[np.int64]
+    merged: ExtractorSet, rows: NDArray[np.int64], offsets: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the rows that Moses' ``extractor`` keeps, in order, and offsets.
 
     Sparse features are not compared: if rows differ only in these, the first is kept. The last row
     of the sentence replaces each duplicate, and is checked next.
     """
-    equal = find_first_equal_rows(merged, merged.stats, sparse=False)[rows]
+    lists = merged.tuning_set
+    equal = find_first_equal_rows(lists, lists.stats, sparse=False)[rows]
     order = np.arange(len(equal))
     counts = np.diff(offsets)
-    select_rows(equal, offsets, np.zeros(len(merged.dense), dtype=np.bool_), order, counts)
+    select_rows(equal, offsets, np.zeros(lists.n_hyps, dtype=np.bool_), order, counts)
     kept_offsets = np.cumsum([0, *counts.tolist()])
     kept = np.arange(kept_offsets[-1]) - np.repeat(kept_offsets[:-1] - offsets[:-1], counts)
     return rows[order[kept]], kept_offsets
@@ -167,7 +170,7 @@ def select_rows(
 
 
 def write_extracted(
-    merged: MergedIterations, feature_file: StrPath, score_file: StrPath, *, binary: bool = False
+    merged: ExtractorSet, feature_file: StrPath, score_file: StrPath, *, binary: bool = False
 ) -> None:
     """Write the two files of an iteration.
 
@@ -175,27 +178,14 @@ def write_extracted(
         DataError: there are sparse features, which binary files cannot hold.
         OSError: a file cannot be written.
     """
-    if binary and len(merged.sparse.data):
-        raise DataError(
-            f"binary files cannot hold sparse features such as {merged.sparse_names[0]}: write text"
-        )
-    sparse = SparseColumns(
-        merged.sparse_names, merged.sparse.indptr, merged.sparse.indices, merged.sparse.data
-    )
-    write_features(
-        feature_file,
-        merged.names,
-        merged.sentence_ids,
-        merged.offsets,
-        merged.dense,
-        sparse if len(sparse.data) else None,
-        binary=binary,
-    )
-    write_scores(
-        score_file,
-        merged.metric,
-        merged.sentence_ids,
-        merged.offsets,
-        merged.stats,
-        binary=binary,
-    )
+    lists, sparse = merged.tuning_set, None
+    if lists.sparse is not None and len(lists.sparse.data):
+        rows, names = lists.sparse, lists.space.sparse
+        if binary:
+            raise DataError(
+                f"binary files cannot hold sparse features such as {names[0]}: write text"
+            )
+        sparse = SparseColumns(names, rows.indptr, rows.indices, rows.data)
+    ids, offsets = lists.sentence_ids, lists.offsets
+    write_features(feature_file, merged.names, ids, offsets, lists.dense, sparse, binary=binary)
+    write_scores(score_file, merged.metric, ids, offsets, lists.stats, binary=binary)

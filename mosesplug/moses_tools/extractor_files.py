@@ -51,6 +51,20 @@ class ExtractorSet:
     names: tuple[str, ...]
     hypotheses: int
 
+    def take(self, rows: NDArray[np.int64], offsets: NDArray[np.int64]) -> ExtractorSet:
+        """Return the given rows in that order; ``offsets`` are their new sentence offsets."""
+        lists = self.tuning_set
+        taken = replace(lists, offsets=offsets)
+        if not (len(rows) == lists.n_hyps and _are_all(rows)):
+            taken = replace(
+                taken,
+                dense=lists.dense[rows],
+                sparse=None if lists.sparse is None else lists.sparse.take(rows),
+                stats=lists.stats[rows],
+                lengths=lists.lengths[rows],
+            )
+        return replace(self, tuning_set=taken)
+
 
 @dataclass(frozen=True)
 class Iteration:
@@ -60,39 +74,6 @@ class Iteration:
     scores: ScoreData
     feature_file: StrPath
     score_file: StrPath
-
-
-@dataclass(frozen=True)
-class MergedIterations:
-    """Merged lists: the hypotheses of several iterations by sentence.
-
-    Attributes:
-        sentence_ids: int64 ``[n_sentences]``, in the order of their first appearance.
-        offsets: int64 ``[n_sentences + 1]``; where the rows of each sentence start.
-        names: names of the dense features.
-        dense: float32 ``[n, n_dense]``.
-        sparse_names: names of the sparse features, in the order of their first appearance.
-        sparse: values of the sparse features.
-        stats: int32 if all values are integers, otherwise float32; ``[n, n_statistics]``.
-    """
-
-    metric: str
-    sentence_ids: NDArray[np.int64]
-    offsets: NDArray[np.int64]
-    names: tuple[str, ...]
-    dense: NDArray[np.float32]
-    sparse_names: tuple[str, ...]
-    sparse: SparseRows
-    stats: Statistics
-
-    def take(self, rows: NDArray[np.int64], offsets: NDArray[np.int64]) -> MergedIterations:
-        """Return the given rows in that order; ``offsets`` are their new sentence offsets."""
-        taken = replace(self, offsets=offsets)
-        if len(rows) == len(self.dense) and _are_all(rows):
-            return taken
-        return replace(
-            taken, dense=self.dense[rows], sparse=self.sparse.take(rows), stats=self.stats[rows]
-        )
 
 
 def load_extractor_files(
@@ -146,14 +127,14 @@ def join(
         DataError: the iterations do not match each other.
     """
     merged = merge(list(iterations))
-    n_read = len(merged.dense)
     if distinct_by != "nothing":
+        lists = merged.tuning_set
         first = find_first_equal_rows(
-            merged, merged.stats if distinct_by == "features and statistics" else None
+            lists, lists.stats if distinct_by == "features and statistics" else None
         )
-        kept = np.flatnonzero(first == np.arange(n_read))
-        merged = merged.take(kept, np.searchsorted(kept, merged.offsets))
-    return ExtractorSet(_tuning_set(merged), merged.metric, merged.names, n_read)
+        kept = np.flatnonzero(first == np.arange(lists.n_hyps))
+        merged = merged.take(kept, np.searchsorted(kept, lists.offsets))
+    return replace(merged, tuning_set=_renumber_sparse(merged.tuning_set))
 
 
 def require_metric(data: ExtractorSet, metric: Metric, path: StrPath) -> None:
@@ -193,7 +174,7 @@ def read_iteration(feature_file: StrPath, score_file: StrPath, *, threads: int =
     return Iteration(features, scores, feature_file, score_file)
 
 
-def merge(iterations: Sequence[Iteration]) -> MergedIterations:
+def merge(iterations: Sequence[Iteration]) -> ExtractorSet:
     """Merge at least one iteration into one list per sentence, keeping duplicates.
 
     Raises:
@@ -216,16 +197,18 @@ def merge(iterations: Sequence[Iteration]) -> MergedIterations:
     features = [iteration.features for iteration in iterations]
     sentences, offsets, order = order_by_sentence(features)
     sparse_names, sparse = _join_sparse(features)
-    return MergedIterations(
-        metric=first.scores.metric,
+    names = first.features.names
+    groups = [match[1] if (match := _COLUMN.fullmatch(name)) else name for name in names]
+    lists = TuningSet(
+        space=FeatureSpace.of_names(groups, sparse_names),
         sentence_ids=sentences,
         offsets=offsets,
-        names=first.features.names,
         dense=_gather([feature.dense for feature in features], order),
-        sparse_names=sparse_names,
-        sparse=sparse if _are_all(order) else sparse.take(order),
+        sparse=None if not sparse_names else sparse if _are_all(order) else sparse.take(order),
         stats=_gather(_whole([iteration.scores.stats for iteration in iterations]), order),
+        lengths=np.zeros(len(order), dtype=np.int32),
     )
+    return ExtractorSet(lists, first.scores.metric, names, lists.n_hyps)
 
 
 def order_by_sentence(
@@ -301,7 +284,7 @@ def _whole(parts: Sequence[NDArray[np.float32]]) -> Sequence[Statistics]:
 
 
 def find_first_equal_rows(
-    merged: MergedIterations, stats: Statistics | None, *, sparse: bool = True
+    lists: TuningSet, stats: Statistics | None, *, sparse: bool = True
 ) -> NDArray[np.int64]:
     """Return the first equal row in the same sentence for each row, int64 ``[n]``.
 
@@ -313,9 +296,9 @@ def find_first_equal_rows(
     # Imported here: it imports Numba, which can load while files are read.
     from mosesplug.store import dedupe
 
-    n = len(merged.dense)
+    n = lists.n_hyps
     own = np.zeros((n, 0), dtype=np.int32) if stats is None else np.ascontiguousarray(stats)
-    rows = merged.sparse if sparse else SparseRows.empty(n)
+    rows = lists.sparse if sparse and lists.sparse is not None else SparseRows.empty(n)
     indices, data, _ = dedupe.sort_sparse(rows.indptr, rows.indices, rows.data)
     # The store compares text and features; here the statistics take the place of the text.
     width = own.itemsize * own.shape[1]
@@ -324,37 +307,24 @@ def find_first_equal_rows(
         own.view(np.uint8).reshape(-1) if width else np.zeros(0, dtype=np.uint8),
         starts,
         starts + width,
-        merged.dense,
+        lists.dense,
         rows.indptr,
         indices,
         data,
     )
     hashes = dedupe.hash_rows(compared)
-    first, _, _ = dedupe.first_occurrences(compared, hashes, merged.offsets)
+    first, _, _ = dedupe.first_occurrences(compared, hashes, lists.offsets)
     return first
 
 
-def _tuning_set(merged: MergedIterations) -> TuningSet:
-    """Return the rows as a tuning set, sparse features by first appearance."""
-    groups = [match[1] if (match := _COLUMN.fullmatch(name)) else name for name in merged.names]
-    sparse_names, sparse = _renumber_sparse(merged)
-    return TuningSet(
-        space=FeatureSpace.of_names(groups, sparse_names),
-        sentence_ids=merged.sentence_ids,
-        offsets=merged.offsets,
-        dense=merged.dense,
-        sparse=sparse if sparse_names else None,
-        stats=merged.stats,
-        lengths=np.zeros(len(merged.dense), dtype=np.int32),
-    )
-
-
-def _renumber_sparse(merged: MergedIterations) -> tuple[tuple[str, ...], SparseRows]:
-    """Return sparse features in the order of their first appearance in the rows."""
-    sparse = merged.sparse
-    used, first = np.unique(sparse.indices, return_index=True)
+def _renumber_sparse(lists: TuningSet) -> TuningSet:
+    """Return lists whose sparse features have the order of their first appearance in the rows."""
+    if lists.sparse is None:
+        return lists
+    used, first = np.unique(lists.sparse.indices, return_index=True)
     by_appearance = used[np.argsort(first)]
-    column = np.zeros(len(merged.sparse_names), dtype=np.int32)
+    column = np.zeros(lists.space.n_sparse, dtype=np.int32)
     column[by_appearance] = np.arange(len(used))
-    names = tuple(merged.sparse_names[old] for old in by_appearance.tolist())
-    return names, sparse.move(column)
+    names = tuple(lists.space.sparse[old] for old in by_appearance.tolist())
+    space = FeatureSpace(lists.space.groups, names)
+    return replace(lists, space=space, sparse=lists.sparse.move(column) if names else None)

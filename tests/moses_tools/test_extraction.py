@@ -63,7 +63,8 @@ def test_duplicates_leave_in_moses_order(blocks: list[tuple[int, list[tuple[int,
     iterations = [iteration(blocks)]
     merged = merge(iterations)
     occurrences = find_occurrences(merged, iterations, np.arange(n_rows))
-    found = merged.take(*remove_duplicates(merged, *occurrences))
+    found = merged.take(*remove_duplicates(merged, *occurrences)).tuning_set
+    assert found.sparse is not None
     at = 0
     for i, sentence in enumerate(found.sentence_ids.tolist()):
         rows = [row for owner, block in blocks if owner == sentence for row in block]
@@ -89,7 +90,7 @@ def test_a_row_that_occurs_again_is_a_duplicate() -> None:
     kept, offsets = find_occurrences(merged, iterations, np.array([0, 1, 2, 1, 3, 0, 3, 2]))
     assert kept.tolist() == [0, 1, 1, 2, 0, 2, 3, 3]
     assert offsets.tolist() == [0, 6, 8]
-    found = merged.take(*remove_duplicates(merged, kept, offsets))
+    found = merged.take(*remove_duplicates(merged, kept, offsets)).tuning_set
     rows = [(1, 0), (2, 0), (2, 0), (3, 0), (1, 0), (3, 0)]
     assert found.dense[:3, 0].tolist() == [rows[k][0] for k in moses_order(rows)]
     assert (found.dense[3:].tolist(), found.offsets.tolist()) == ([[1]], [0, 3, 4])

@@ -106,7 +106,7 @@ def write_features_and_statistics(arguments: ExtractorArguments) -> None:
                 factors=arguments.factors or "",
                 filter_command=arguments.filter or "",
             )
-        merged, n_read = extract(
+        merged = extract(
             earlier,
             ahead,
             scorer,
@@ -116,8 +116,8 @@ def write_features_and_statistics(arguments: ExtractorArguments) -> None:
     write_extracted(merged, arguments.ffile, arguments.scfile, binary=arguments.binary)
     if (arguments.verbose or 0) > 0:
         print(
-            f"{merged.metric}: {len(merged.dense)} of {n_read} hypotheses written, of"
-            f" {len(merged.sentence_ids)} sentences",
+            f"{merged.metric}: {merged.tuning_set.n_hyps} of {merged.hypotheses} hypotheses"
+            f" written, of {merged.tuning_set.n_sentences} sentences",
             file=sys.stderr,
         )
 
