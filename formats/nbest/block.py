@@ -106,6 +106,11 @@ class NBestList:
         return self.sentence_ids, self.buffer, self.text_starts, self.text_ends
 
     @property
+    def list_offsets(self) -> Positions:
+        """The row where each sentence's list begins, and the end, int64 ``[n_lists + 1]``."""
+        return np.flatnonzero(np.diff(self.sentence_ids, prepend=-1, append=-1))
+
+    @property
     def sparse_rows(self) -> tuple[Positions, Ints32, Floats32]:
         """The three arrays of the sparse values."""
         return self.sparse_indptr, self.sparse_indices, self.sparse_data

@@ -124,8 +124,7 @@ def mbr(
             scores = _find_scores(block, scale, has_utility=utility is not None)
             order: list[NDArray[np.int64]] = []
             gains = np.empty(len(block))
-            bounds = np.flatnonzero(np.diff(block.sentence_ids, prepend=-1, append=-1)).tolist()
-            for first, last in pairwise(bounds):
+            for first, last in pairwise(block.list_offsets.tolist()):
                 texts = [compared.text(row) for row in range(first, last)]
                 sentence = int(block.sentence_ids[first])
                 utilities = None if take is None else partial(take, texts, sentence)
@@ -140,9 +139,8 @@ def mbr(
             parts.append(NBest.of_block(scored, ids.names).take(rows).block)
         if isinstance(take, _GivenUtilities):
             take.finish()
-    whole = NBest.of_block(concatenate(parts), ids.names)
-    starts = np.flatnonzero(np.diff(whole.sentence_ids, prepend=-1))
-    return RerankedLists(whole, starts.astype(np.int64))
+    whole = concatenate(parts)
+    return RerankedLists(NBest.of_block(whole, ids.names), whole.list_offsets[:-1])
 
 
 def _find_scores(block: NBestList, scale: float, *, has_utility: bool) -> NDArray[np.float64]:

@@ -155,14 +155,10 @@ def parse_lists(
 
 def split_lists(block: NBestList) -> list[NBestList]:
     """Return the list of each sentence of a block; they share the text."""
-    ids = block.sentence_ids
-    begins = np.flatnonzero(np.diff(ids, prepend=-1)).tolist()
-    return [
-        _part(block, begin, end, int(ids[begin])) for begin, end in pairwise([*begins, len(block)])
-    ]
+    return [_part(block, begin, end) for begin, end in pairwise(block.list_offsets.tolist())]
 
 
-def _part(block: NBestList, begin: int, end: int, number: int) -> NBestList:
+def _part(block: NBestList, begin: int, end: int) -> NBestList:
     """Return some rows of a list as the list of one sentence; the text is shared."""
     rows = slice(begin, end)
     indptr = block.sparse_indptr[begin : end + 1]
@@ -170,7 +166,7 @@ def _part(block: NBestList, begin: int, end: int, number: int) -> NBestList:
     used, indices = np.unique(block.sparse_indices[entries], return_inverse=True)
     return replace(
         block,
-        sentence_ids=np.full(end - begin, number, dtype=np.int64),
+        sentence_ids=block.sentence_ids[rows],
         text_starts=block.text_starts[rows],
         text_ends=block.text_ends[rows],
         dense=block.dense[rows],

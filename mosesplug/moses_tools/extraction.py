@@ -78,8 +78,8 @@ def score_n_best_list(block: NBestList, scorer: Scorer, *, threads: int = 2) -> 
     """
     block.require_references(scorer.n_sentences)
     statistics = scorer.statistics(HypothesisRanges(*block.ranges), threads=threads)
-    starts = np.flatnonzero(np.diff(block.sentence_ids, prepend=-1))
-    sentences, offsets = block.sentence_ids[starts], np.append(starts, len(block))
+    offsets = block.list_offsets
+    sentences = block.sentence_ids[offsets[:-1]]
     names = tuple(f"{name}_{i}" for name, width in block.groups for i in range(width))
     features = FeatureData(
         sentences,

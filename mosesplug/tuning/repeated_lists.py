@@ -45,12 +45,11 @@ def reject_repeated_lists(
 
 def _holds(store: NBestStore, iteration: int, block: NBestList) -> bool:
     """Return whether an iteration has the same lists of the sentences of a block."""
-    sentences, begins = np.unique(block.sentence_ids, return_index=True)
-    ends = [*begins[1:].tolist(), len(block.sentence_ids)]
+    numbers = block.sentence_ids.tolist()
     names = () if store.space is None else store.space.sparse
     return all(
-        _is_same(store.iteration_list(iteration, sentence), names, block, begin, end)
-        for sentence, begin, end in zip(sentences.tolist(), begins.tolist(), ends, strict=True)
+        _is_same(store.iteration_list(iteration, numbers[begin]), names, block, begin, end)
+        for begin, end in itertools.pairwise(block.list_offsets.tolist())
     )
 
 
@@ -64,11 +63,7 @@ def _is_same(
         and np.array_equal(stored.dense, block.dense[rows].astype(np.float32))
     ):
         return False
-    starts, ends = block.text_starts[rows].tolist(), block.text_ends[rows].tolist()
-    if any(
-        text != block.buffer[first:last].tobytes()
-        for text, first, last in zip(stored.texts, starts, ends, strict=True)
-    ):
+    if any(text != block.text(row) for row, text in enumerate(stored.texts, start=begin)):
         return False
     own = [_name_values(block, block.sparse_names, row) for row in range(begin, end)]
     if stored.sparse is None:

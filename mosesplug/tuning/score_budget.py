@@ -240,13 +240,13 @@ def _find_left_out(
 def _as_tuning_set(block: NBestList, groups: tuple[tuple[str, int], ...]) -> TuningSet:
     """Return lists with the dense features in this order, and no statistics."""
     block = arrange_groups(block, groups)
-    sentences, begins = np.unique(block.sentence_ids, return_index=True)
+    offsets = block.list_offsets
     nothing: NDArray[np.int32] = np.zeros((len(block), 1), dtype=np.int32)
     sparse = SparseRows(*block.sparse_rows)
     return TuningSet(
         FeatureSpace(block.groups, block.sparse_names),
-        sentences.astype(np.int64),
-        np.append(begins, len(block)).astype(np.int64),
+        block.sentence_ids[offsets[:-1]],
+        offsets,
         block.dense,
         sparse if block.sparse_names else None,
         nothing,

@@ -205,11 +205,10 @@ def score_lists(
         lengths = np.ones(count, dtype=np.int32)
     indices, data, _ = sort_sparse(*block.sparse_rows)
     space = FeatureSpace(block.groups, block.sparse_names)
-    _, counts = np.unique(block.sentence_ids, return_counts=True)
     lists = TuningSet(
         space=space,
-        sentence_ids=np.arange(len(counts)),
-        offsets=np.append(0, np.cumsum(counts)).astype(np.int64),
+        sentence_ids=np.arange(len(block.list_offsets) - 1),
+        offsets=block.list_offsets,
         dense=block.dense,
         sparse=SparseRows(block.sparse_indptr, indices, data) if space.n_sparse else None,
         stats=values if order is None else values[order],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -64,8 +65,7 @@ def rescore(path: StrPath, weights: Mapping[str, float] | None) -> Iterator[Resc
         elif np.isnan(scores).any():
             line = int(block.lines[np.argmax(np.isnan(scores))])
             raise DataError(f"{block.path}:{line}: no score: give the weights, -weight_in FILE")
-        starts = np.flatnonzero(np.diff(block.sentence_ids, prepend=-1))
-        for first, end in zip(starts, np.append(starts[1:], len(block)), strict=True):
+        for first, end in pairwise(block.list_offsets.tolist()):
             rows = first + np.argsort(-scores[first:end], kind="stable")
             yield RescoredList(number, block, rows, scores[rows])
             number += 1

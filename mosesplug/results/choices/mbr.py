@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,8 +130,7 @@ def read_list_tasks(
                 line=int(block.lines[int(np.argmin(np.isfinite(scores)))]),
                 remedy="Give {--weights} to score it",
             )
-        bounds = np.flatnonzero(np.diff(block.sentence_ids, prepend=-1, append=-1))
-        for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        for first, last in pairwise(block.list_offsets.tolist()):
             texts = [block.text(row).split() for row in range(first, last)]
             changed = texts
             if compared is not block:
@@ -281,8 +281,7 @@ def score_again(
 
 def rank_sentences(block: NBestList) -> Iterator[tuple[int, NDArray[np.int64]]]:
     """Yield each sentence with its rows, highest score first; ties keep their order."""
-    bounds = np.flatnonzero(np.diff(block.sentence_ids, prepend=-1, append=-1))
-    for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+    for first, last in pairwise(block.list_offsets.tolist()):
         order = np.argsort(-block.scores[first:last], kind="stable")
         yield int(block.sentence_ids[first]), first + order
 
