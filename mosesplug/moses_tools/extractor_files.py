@@ -284,7 +284,7 @@ def _whole(parts: Sequence[NDArray[np.float32]]) -> Sequence[Statistics]:
 
 
 def find_first_equal_rows(
-    lists: TuningSet, stats: Statistics | None, *, sparse: bool = True
+    lists: TuningSet, stats: NDArray[Any] | None, *, sparse: bool = True
 ) -> NDArray[np.int64]:
     """Return the first equal row in the same sentence for each row, int64 ``[n]``.
 

@@ -34,8 +34,12 @@ class Corpus(Protocol):
     def space(self) -> FeatureSpace:
         """The features that all shards know before the epoch."""
 
-        """bool ``[len(space)]``: weights that may change, by ``EpochReport.counts``."""
-        """bool ``[len(space)]``: the weights that may change; ``counts`` of ``EpochReport``."""
+    def active(self, space: FeatureSpace, counts: NDArray[np.int64] | None) -> NDArray[np.bool_]:
+        """Return the weights that may change, bool ``[len(space)]``.
+
+        Args:
+            counts: those of ``EpochReport``.
+        """
 
     def score(self, weights: NDArray[np.float64]) -> float:
         """Return the corpus score of the lists at some weights; NaN if it is unknown."""
