@@ -17,13 +17,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats
 from mosesplug.learning.domains import LearnFunction
 from mosesplug.learning.lengths import LengthScale
 from mosesplug.optimizers.problem import Problem, Progress, Solution, corpus_score, no_progress
-
-Floats = NDArray[np.float64]
 
 GRID = 9
 """Values of the even grid."""

@@ -14,14 +14,13 @@ from formats.text import StrPath, read_bytes
 from formats.weights.any_format import WeightFile
 from formats.weights.list_changes import ListChanges
 from formats.weights.named import length_companion
+from mosesplug.arrays import Floats
 from mosesplug.errors import DataError, UsageError, suggest
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.problem import Problem
 from mosesplug.settings.lengths import WORDS, LengthRange, parse_length_range
 from mosesplug.store.columns import count_tokens
 from mosesplug.tuning_set import SparseRows, TuningSet
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

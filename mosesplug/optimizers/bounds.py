@@ -13,10 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["EDGE", "Bounds"]
+from mosesplug.arrays import FeatureMask, Floats
 
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+__all__ = ["EDGE", "Bounds"]
 
 EDGE = 1e-6
 """Distance from an open limit, relative to its size or 1. A projection needs a nearest point."""
@@ -35,8 +34,8 @@ class Bounds:
 
     low: Floats
     high: Floats
-    above: Flags
-    below: Flags
+    above: FeatureMask
+    below: FeatureMask
 
     @classmethod
     def none(cls, size: int) -> Bounds:
@@ -56,11 +55,11 @@ class Bounds:
         return low, np.maximum(high, low)
 
     @property
-    def is_fixed(self) -> Flags:
+    def is_fixed(self) -> FeatureMask:
         """bool ``[n]``, weights with one possible value."""
         return np.asarray(self.low == self.high)
 
-    def is_cone(self, columns: Flags | slice = slice(None)) -> bool:
+    def is_cone(self, columns: FeatureMask | slice = slice(None)) -> bool:
         """Return whether these weights may be multiplied by any positive factor.
 
         Args:
@@ -69,7 +68,7 @@ class Bounds:
         limits = np.concatenate([self.low[columns], self.high[columns]])
         return bool(((limits == 0.0) | np.isinf(limits)).all())
 
-    def take(self, columns: Flags | NDArray[np.int64]) -> Bounds:
+    def take(self, columns: FeatureMask | NDArray[np.int64]) -> Bounds:
         """Return the bounds of some weights; ``columns`` is bool ``[n]`` or int64."""
         return Bounds(
             self.low[columns], self.high[columns], self.above[columns], self.below[columns]
@@ -90,7 +89,7 @@ class Bounds:
         """Return the weights that are outside, int64."""
         return np.flatnonzero(self._outside(weights))
 
-    def _outside(self, weights: Floats) -> Flags:
+    def _outside(self, weights: Floats) -> FeatureMask:
         too_low = np.where(self.above, weights <= self.low, weights < self.low)
         too_high = np.where(self.below, weights >= self.high, weights > self.high)
         return np.asarray(too_low | too_high)

@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.problem import Problem
@@ -26,8 +27,6 @@ __all__ = ["MARK", "DomainSpace", "add_copies", "count_domains"]
 MARK = "@"
 """Between a feature and its domain in the name of a copy: ``LM0@news``."""
 
-
-Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats
+
 __all__ = [
     "CROSS_ENTROPY",
     "EXPECTED_ERROR",
@@ -29,8 +31,6 @@ __all__ = [
     "PairLoss",
     "softmax_shares",
 ]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,6 @@ from mosesplug.kernels import kernel
 from mosesplug.optimizers.line_search.lists import LineSpace
 from mosesplug.optimizers.lists.arrangement import add_scores, longest_sentence
 
-Vector = Floats
-
 
 @dataclass(frozen=True)
 class PointDecoder:
@@ -34,7 +32,7 @@ class PointDecoder:
     space: LineSpace
     threads: int = 1
 
-    def scores(self, points: Vector) -> Vector:
+    def scores(self, points: Floats) -> Floats:
         """Return corpus scores, float64 ``[m]``, at active weights, ``[m, n_active]``.
 
         They equal those of ``space.decode(space.at(point))`` to the last bit.
@@ -67,10 +65,10 @@ class PointDecoder:
 def _decode_at(
     offsets: Ints,
     slopes: NDArray[Any],
-    base: Vector,
-    points: Vector,
+    base: Floats,
+    points: Floats,
     stats: NDArray[Any],
-    totals: Vector,
+    totals: Floats,
 ) -> None:
     """Write the summed statistics of the 1-best at each point to ``totals``.
 

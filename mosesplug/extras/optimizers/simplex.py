@@ -26,14 +26,13 @@ import numpy as np
 from mosesplug.arrays import Floats
 from mosesplug.optimizers.bounds import Bounds
 
-Vector = Floats
 Result = TypeVar("Result")
 
-Scorer = Callable[[Vector], Vector]
-Search = Generator[Vector, Vector, Result]
+Scorer = Callable[[Floats], Floats]
+Search = Generator[Floats, Floats, Result]
 """Yields points, float64 ``[m, n]``, and is sent their scores, float64 ``[m]``."""
 
-_Step = tuple[tuple[Vector, float] | None, int]
+_Step = tuple[tuple[Floats, float] | None, int]
 """The replacement of the worst point, coordinates and score, or None; and the number of points that
 were scored to find it."""
 
@@ -67,7 +66,7 @@ class SimplexSettings:
     size: float
     tolerance: float
     evaluations: int
-    spread: Vector
+    spread: Floats
     fixed_spread: float
     step: Literal["amoeba", "armijo"] = "amoeba"
     bounds: Bounds | None = None
@@ -90,7 +89,7 @@ class SimplexResult:
         simplexes: number of simplexes built.
     """
 
-    weights: Vector
+    weights: Floats
     start_score: float
     score: float
     evaluations: int
@@ -111,15 +110,15 @@ class Plane:
         bounds: the bounds of the weights; None: none.
     """
 
-    center: Vector
-    basis: Vector
-    spread: Vector
+    center: Floats
+    basis: Floats
+    spread: Floats
     length: float
-    at_origin: Vector
+    at_origin: Floats
     bounds: Bounds | None = None
 
     @classmethod
-    def at(cls, weights: Vector, settings: SimplexSettings, rng: np.random.Generator) -> Plane:
+    def at(cls, weights: Floats, settings: SimplexSettings, rng: np.random.Generator) -> Plane:
         """Return the plane around ``weights``, float64 ``[n_active]``.
 
         A feature that never differs within a sentence has no coordinate, and keeps its weight.
@@ -143,7 +142,7 @@ class Plane:
             settings.bounds,
         )
 
-    def weights(self, coordinates: Vector) -> Vector:
+    def weights(self, coordinates: Floats) -> Floats:
         """Return the weights at the coordinates, float64 ``[m, n_active]``.
 
         ``coordinates`` is float64 ``[m, n_coordinates]``.
@@ -157,7 +156,7 @@ class Plane:
 
 
 def simplex_search(
-    start: Vector, settings: SimplexSettings, rng: np.random.Generator
+    start: Floats, settings: SimplexSettings, rng: np.random.Generator
 ) -> Search[SimplexResult]:
     """Climb from ``start``, float64 ``[n_active]``, by one simplex after the other."""
     best, start_score, score = start, -np.inf, -np.inf
@@ -182,12 +181,12 @@ def simplex_search(
             return SimplexResult(best, start_score, score, evaluations, simplexes)
 
 
-def _identity(plane: Plane) -> Vector:
+def _identity(plane: Plane) -> Floats:
     return np.eye(plane.basis.shape[1])
 
 
 def _climb(
-    plane: Plane, points: Vector, scores: Vector, settings: SimplexSettings, room: int
+    plane: Plane, points: Floats, scores: Floats, settings: SimplexSettings, room: int
 ) -> Search[int]:
     """Move a simplex uphill until it converges; both arrays are written.
 
@@ -224,7 +223,7 @@ def _climb(
     return used
 
 
-def _amoeba_step(plane: Plane, points: Vector, scores: Vector) -> Search[_Step]:
+def _amoeba_step(plane: Plane, points: Floats, scores: Floats) -> Search[_Step]:
     """Reflect the worst point, further or less far: the moves of Nelder & Mead (1965).
 
     Their coefficients are adapted to the number of dimensions as in Gao & Han (2012, equation 4.1).
@@ -255,7 +254,7 @@ def _amoeba_step(plane: Plane, points: Vector, scores: Vector) -> Search[_Step]:
     return ((further, other), 2) if other > scores[-1] else (None, 2)
 
 
-def _armijo_step(plane: Plane, points: Vector, scores: Vector) -> Search[_Step]:
+def _armijo_step(plane: Plane, points: Floats, scores: Floats) -> Search[_Step]:
     """Search by Armijo's rule from the worst point through the others' centroid.
 
     After Zhao & Chen (2009): of the steps ``t = rho beta^k``, ``k = 0, 1, ...``, from the centroid
@@ -283,7 +282,7 @@ def _armijo_step(plane: Plane, points: Vector, scores: Vector) -> Search[_Step]:
     return None, ARMIJO_STEPS
 
 
-def _score(plane: Plane, point: Vector) -> Search[float]:
+def _score(plane: Plane, point: Floats) -> Search[float]:
     return float((yield plane.weights(point[np.newaxis]))[0])
 
 

@@ -32,8 +32,6 @@ from mosesplug.optimizers.problem import (
 from mosesplug.optimizers.registry import Algorithm
 from mosesplug.options import Opt
 
-Vector = Floats
-
 
 @dataclass(frozen=True)
 class PsoOptions:
@@ -103,10 +101,10 @@ class Swarm:
         own_scores: float64 ``[n_particles]``, their scores.
     """
 
-    places: Vector
-    velocities: Vector
-    own: Vector
-    own_scores: Vector
+    places: Floats
+    velocities: Floats
+    own: Floats
+    own_scores: Floats
 
     @property
     def best(self) -> int:
@@ -114,7 +112,7 @@ class Swarm:
         return int(np.argmax(self.own_scores))
 
     def move(
-        self, options: PsoOptions, rng: np.random.Generator, place: Callable[[Vector], Vector]
+        self, options: PsoOptions, rng: np.random.Generator, place: Callable[[Floats], Floats]
     ) -> Swarm:
         """Return the particles after a move, not scored yet.
 
@@ -132,7 +130,7 @@ class Swarm:
         places = self.places + velocities
         return replace(self, places=place(places), velocities=velocities)
 
-    def with_scores(self, scores: Vector) -> Swarm:
+    def with_scores(self, scores: Floats) -> Swarm:
         """Return the swarm with what its places score, float64 ``[n_particles]``."""
         better = scores > self.own_scores
         return replace(
@@ -142,7 +140,7 @@ class Swarm:
         )
 
 
-def project_to_sphere(places: Vector) -> Vector:
+def project_to_sphere(places: Floats) -> Floats:
     """Return the rows divided by their lengths; rows of zeros are kept."""
     lengths = np.linalg.norm(places, axis=1, keepdims=True)
     return places / np.where(lengths > 0.0, lengths, 1.0)
@@ -150,7 +148,7 @@ def project_to_sphere(places: Vector) -> Vector:
 
 def pso(
     problem: Problem,
-    initial: Vector,
+    initial: Floats,
     rng: np.random.Generator,
     options: PsoOptions,
     progress: Progress,
@@ -177,11 +175,11 @@ def pso(
     on_sphere = space.fixed_spread == 0.0 and problem.has_conic_bounds
     bounds = None if problem.bounds is None else problem.bounds.take(problem.active_mask)
 
-    def place(places: Vector) -> Vector:
+    def place(places: Floats) -> Floats:
         inside = places if bounds is None else bounds.project(places / scale) * scale
         return project_to_sphere(inside) if on_sphere else inside
 
-    def scores(places: Vector) -> Vector:
+    def scores(places: Floats) -> Floats:
         return decoder.scores(places / scale)
 
     own, random = starting_points(problem, initial, rng, 2 * options.particles)

@@ -42,8 +42,6 @@ from mosesplug.optimizers.registry import Algorithm
 from mosesplug.options import Opt
 from mosesplug.tuning_set import TuningSet
 
-Vector = Floats
-
 
 @dataclass(frozen=True)
 class DirectionSpace:
@@ -64,15 +62,15 @@ class DirectionSpace:
         axes = Lines(np.zeros(0), 0)
         return cls(problem.tuning_set, LineSpace(offsets, axes, np.zeros(0), stats, problem.metric))
 
-    def at(self, weights: Vector) -> Vector:
+    def at(self, weights: Floats) -> Floats:
         """Return model scores at ``weights``, float64 ``[n_hyps]``."""
         return self.tuning_set.model_scores(weights)
 
-    def score(self, scores: Vector) -> float:
+    def score(self, scores: Floats) -> float:
         """Return the corpus score of the hypotheses of highest model score."""
         return self.space.decode(scores)
 
-    def along(self, directions: Sequence[Vector], scores: Vector) -> list[Surface]:
+    def along(self, directions: Sequence[Floats], scores: Floats) -> list[Surface]:
         """Return the corpus score along some directions, all in one pass.
 
         Args:
@@ -156,7 +154,7 @@ class _Task:
     lines: DirectionSpace
     objective: Objective
     active: Bools
-    deviations: Vector
+    deviations: Floats
     regularizer: Regularizer
     options: XbleuMertOptions
 
@@ -165,13 +163,13 @@ class _Task:
 class _Place:
     """Weights, their model scores, the corpus score, and that minus the penalty."""
 
-    weights: Vector
-    scores: Vector
+    weights: Floats
+    scores: Floats
     score: float
     value: float
 
     @classmethod
-    def at(cls, task: _Task, weights: Vector) -> _Place:
+    def at(cls, task: _Task, weights: Floats) -> _Place:
         scores = task.lines.at(weights)
         score = task.lines.score(scores)
         return cls(weights, scores, score, score - task.regularizer.penalty(weights))
@@ -188,7 +186,7 @@ class _Climb:
 
 def xbleu_mert(
     problem: Problem,
-    initial: Vector,
+    initial: Floats,
     rng: np.random.Generator,
     options: XbleuMertOptions,
     progress: Progress,
@@ -210,7 +208,7 @@ def xbleu_mert(
     starts = _starts(problem, initial, rng, options.restarts)
     finished, one_at_a_time = count(1), Lock()
 
-    def climb(start: Vector) -> _Climb:
+    def climb(start: Floats) -> _Climb:
         result = _climb(task, start)
         with one_at_a_time:
             progress(next(finished), len(starts), "climbs")
@@ -223,7 +221,7 @@ def xbleu_mert(
     return make_solution(problem, initial, weights, _history(task, climbs))
 
 
-def _task(problem: Problem, initial: Vector, options: XbleuMertOptions) -> _Task:
+def _task(problem: Problem, initial: Floats, options: XbleuMertOptions) -> _Task:
     made = problem.tuning_set
     active = problem.active_mask
     return _Task(
@@ -238,8 +236,8 @@ def _task(problem: Problem, initial: Vector, options: XbleuMertOptions) -> _Task
 
 
 def _starts(
-    problem: Problem, initial: Vector, rng: np.random.Generator, restarts: int
-) -> list[Vector]:
+    problem: Problem, initial: Floats, rng: np.random.Generator, restarts: int
+) -> list[Floats]:
     """Return weights of all features: given, historic bests, and random dense ones."""
     active, n_dense = problem.active_mask, problem.tuning_set.space.n_dense
     own, random = starting_points(problem, initial, rng, restarts)
@@ -253,7 +251,7 @@ def _starts(
     return starts
 
 
-def _climb(task: _Task, start: Vector) -> _Climb:
+def _climb(task: _Task, start: Floats) -> _Climb:
     """Search the gradients, then the axes, until neither improves the score."""
     place = first = _Place.at(task, start)
     rounds = 0
@@ -267,7 +265,7 @@ def _climb(task: _Task, start: Vector) -> _Climb:
             return _Climb(first, place, rounds)
 
 
-def _move(task: _Task, place: _Place, directions: list[Vector]) -> _Place:
+def _move(task: _Task, place: _Place, directions: list[Floats]) -> _Place:
     """Return the best point of some lines if decoding there is better."""
     if not directions:
         return place
@@ -284,7 +282,7 @@ def _move(task: _Task, place: _Place, directions: list[Vector]) -> _Place:
     return there if there.value > place.value else place
 
 
-def _gradients(task: _Task, place: _Place) -> list[Vector]:
+def _gradients(task: _Task, place: _Place) -> list[Floats]:
     """Return directions of xBLEU's steepest ascent, in units of deviations.
 
     With L0, each direction also in two sparse variants: on the weights that are not 0, and on its
@@ -309,7 +307,7 @@ def _gradients(task: _Task, place: _Place) -> list[Vector]:
     return [direction / np.abs(direction).sum() for direction in directions if direction.any()]
 
 
-def _axes(task: _Task, place: _Place) -> list[Vector]:
+def _axes(task: _Task, place: _Place) -> list[Floats]:
     """Return axes of dense features; with L0 also of the few least important weights."""
     n_dense = task.lines.tuning_set.space.n_dense
     chosen = np.zeros(len(task.active), dtype=np.bool_)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from mosesplug.arrays import FeatureMask, SentenceValues, Statistics, Weights
+from mosesplug.arrays import FeatureMask, Floats, SentenceValues, Statistics, Weights
 from mosesplug.candidates import Candidates, Question, Surface
 from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace
@@ -38,7 +38,6 @@ from mosesplug.metrics.protocol import Metric, PreparedReferences
 _MOST_TRANSLATIONS = 2_000_000
 """Maximum number of cached translations of all sentences together: half a gigabyte."""
 
-Vector = NDArray[np.float64]
 Result = TypeVar("Result")
 
 
@@ -168,23 +167,23 @@ class GraphSpace:
     source: GraphSource
     axes: NDArray[np.int64]
     base: Weights
-    spread: Vector
+    spread: Floats
 
-    def at(self, weights: Vector) -> Vector:
+    def at(self, weights: Floats) -> Floats:
         """Return all weights, float64 ``[n_features]``."""
         point = self.base.copy()
         point[self.axes] = weights
         return point
 
-    def decode(self, point: Vector) -> float:
+    def decode(self, point: Floats) -> float:
         """Return the corpus score of the best derivations."""
         return self.source.score(point)
 
-    def along_axes(self, axes: NDArray[np.int64], point: Vector) -> Iterator[Surface]:
+    def along_axes(self, axes: NDArray[np.int64], point: Floats) -> Iterator[Surface]:
         """Yield the score along each of the axes."""
         return self.along(np.eye(len(self.axes))[axes], point)
 
-    def along(self, directions: Vector, point: Vector) -> Iterator[Surface]:
+    def along(self, directions: Floats, point: Floats) -> Iterator[Surface]:
         """Yield the score along ``directions``, float64 ``[n_directions, n_active]``."""
         source = self.source
         whole = np.zeros((len(directions), source.n_features))
@@ -218,18 +217,18 @@ class _Envelopes(NamedTuple):
         lines: int64 ``[n_lines + 1]``; offsets of the lines' translations.
     """
 
-    starts: Vector
+    starts: Floats
     counts: NDArray[np.int32]
     lines: NDArray[np.int64]
 
-    def thresholds(self, line: int) -> Vector:
+    def thresholds(self, line: int) -> Floats:
         return self.starts[self.lines[line] + 1 : self.lines[line + 1]]
 
     def statistics(self, line: int) -> NDArray[Any]:
         return self.counts[self.lines[line] : self.lines[line + 1]]
 
 
-def _along(sentence: _Sentence, point: Vector, directions: Vector) -> _Envelopes:
+def _along(sentence: _Sentence, point: Floats, directions: Floats) -> _Envelopes:
     """Return a sentence's envelopes along several lines; arguments cover all features."""
     columns = sentence.graph.columns
     # Indexing returns another layout for one line than for several.
@@ -240,7 +239,7 @@ def _along(sentence: _Sentence, point: Vector, directions: Vector) -> _Envelopes
     return _Envelopes(starts, sentence.translations.statistics(words, offsets), lines)
 
 
-def _first_best(sentence: _Sentence, weights: Vector) -> NDArray[np.int32]:
+def _first_best(sentence: _Sentence, weights: Floats) -> NDArray[np.int32]:
     """Return the statistics of the best derivation, int32 ``[n_statistics]``."""
     words = _best_translation(sentence.graph, weights[sentence.graph.columns])
     if words[0] < 0:
@@ -249,7 +248,7 @@ def _first_best(sentence: _Sentence, weights: Vector) -> NDArray[np.int32]:
     return np.asarray(sentence.translations.statistics(words[1:], ends)[0])
 
 
-def _spread(sentence: _Sentence, axes: NDArray[np.int64]) -> Vector:
+def _spread(sentence: _Sentence, axes: NDArray[np.int64]) -> Floats:
     """Return the maximum minus the minimum value of each feature over all derivations."""
     graph = sentence.graph
     spread = np.zeros(len(axes))

@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mosesplug.arrays import Weights
+from mosesplug.arrays import Floats, Weights
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.bounds import Bounds
 from mosesplug.optimizers.lists.scaled import ScaledLists
@@ -20,12 +19,10 @@ from mosesplug.optimizers.problem import Problem, Solution, normalize, score_sol
 from mosesplug.optimizers.solvers.bounded import Box, minimize_over_scale
 from mosesplug.optimizers.solvers.quasi_newton import Minimum
 
-Vector = NDArray[np.float64]
-
 
 def starting_points(
     problem: Problem, initial: Weights, rng: np.random.Generator, restarts: int
-) -> tuple[list[Vector], list[Vector]]:
+) -> tuple[list[Weights], list[Weights]]:
     """Return active weights to start from: initial and historic bests; random ones.
 
     Args:
@@ -41,13 +38,13 @@ def starting_points(
     return own, list(rng.uniform(minima, maxima, (restarts, len(minima))))
 
 
-def _place_start(problem: Problem, start: Vector) -> Vector:
+def _place_start(problem: Problem, start: Weights) -> Weights:
     start = normalize(problem, start)
     return start if problem.bounds is None else problem.bounds.project(start)
 
 
 def choose_best(
-    problem: Problem, initial: Weights, ends: Sequence[Vector], scores: Sequence[float]
+    problem: Problem, initial: Weights, ends: Sequence[Weights], scores: Sequence[float]
 ) -> int:
     """Return the index of the highest score, in a tie of weights that are not all 0.
 
@@ -67,7 +64,7 @@ def choose_best(
     return max(range(len(scores)), key=rank)
 
 
-def insert_active(problem: Problem, initial: Vector, own: Vector) -> Vector:
+def insert_active(problem: Problem, initial: Weights, own: Weights) -> Weights:
     """Return the initial weights with the active ones, ``[n_active]``, replaced.
 
     Raises:
@@ -85,15 +82,13 @@ def insert_active(problem: Problem, initial: Vector, own: Vector) -> Vector:
 
 def make_solution(
     problem: Problem,
-    initial: Vector,
-    own: Vector,
+    initial: Weights,
+    own: Weights,
     history: tuple[Mapping[str, object], ...],
 ) -> Solution:
     """Return the weights of ``insert_active``, normalized, and scored by decoding."""
     return score_solution(problem, insert_active(problem, initial, own), history)
 
-
-Floats = NDArray[np.float64]
 
 FitFunction = Callable[..., Minimum]
 """``(column, offsets)`` to the weights with the smallest loss; ``(column, offsets, box)`` if the

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.arrays import FeatureMask, SentenceValues, Weights
+from mosesplug.arrays import FeatureMask, Floats, SentenceValues, Weights
 from mosesplug.candidates import Surface
 from mosesplug.metrics.protocol import Metric
 from mosesplug.optimizers.line_search.lists import (
@@ -28,8 +28,6 @@ from mosesplug.optimizers.line_search.lists import (
     score_line,
 )
 from mosesplug.optimizers.lists.shards import ListShard, ListShards, PreparedShards
-
-Vector = NDArray[np.float64]
 
 POINTS = 4
 """Points whose scores a shard keeps; more climbs than this at once compute scores twice."""
@@ -58,24 +56,24 @@ class ShardedSpace:
 
     shards: PreparedShards
     metric: Metric
-    spread: Vector
+    spread: Floats
 
-    def at(self, weights: Vector) -> Vector:
+    def at(self, weights: Floats) -> Floats:
         """Return the weights."""
         return weights
 
-    def decode(self, point: Vector) -> float:
+    def decode(self, point: Floats) -> float:
         """Return the corpus score of the 1-best hypotheses; ties go to the first."""
         rows = np.concatenate(self.shards.map(_decode, repeat(point)))
         totals = np.empty(rows.shape[1])
         add_statistics(rows, np.arange(len(rows)), totals)
         return float(self.metric.score(totals))
 
-    def along_axes(self, axes: NDArray[np.int64], point: Vector) -> Iterator[Surface]:
+    def along_axes(self, axes: NDArray[np.int64], point: Floats) -> Iterator[Surface]:
         """Yield the score along lines; see ``candidates.SearchSpace``."""
         return self._surfaces(self.shards.map(_search_axes, repeat(axes), repeat(point)))
 
-    def along(self, directions: Vector, point: Vector) -> Iterator[Surface]:
+    def along(self, directions: Floats, point: Floats) -> Iterator[Surface]:
         """Yield the score along lines; see ``candidates.SearchSpace``."""
         return self._surfaces(self.shards.map(_search, repeat(directions), repeat(point)))
 
@@ -89,10 +87,10 @@ class _Shard:
     """The space of a shard, and the scores at the last points."""
 
     space: LineSpace
-    scores: OrderedDict[bytes, Vector] = field(default_factory=OrderedDict)
+    scores: OrderedDict[bytes, Floats] = field(default_factory=OrderedDict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def at(self, weights: Vector) -> Vector:
+    def at(self, weights: Floats) -> Floats:
         """Return the model scores, float64 ``[n_hyps]``."""
         key = weights.tobytes()
         with self.lock:
@@ -108,26 +106,26 @@ class _Shard:
 
 
 def _make_shard(
-    shard: ListShard, metric: Metric, active: NDArray[np.bool_], weights: Vector
+    shard: ListShard, metric: Metric, active: NDArray[np.bool_], weights: Floats
 ) -> _Shard:
     return _Shard(line_space(shard.lists, metric, active, weights))
 
 
-def _find_spreads(shard: _Shard) -> tuple[Vector, SentenceValues | None]:
+def _find_spreads(shard: _Shard) -> tuple[Floats, SentenceValues | None]:
     return shard.space.sentence_spreads(), shard.space.sentence_weights
 
 
-def _decode(shard: _Shard, weights: Vector) -> NDArray[Any]:
+def _decode(shard: _Shard, weights: Floats) -> NDArray[Any]:
     """Return rows of statistics whose sum is that of the 1-best hypotheses."""
     return _rows_to_add(shard.space.stats[shard.space.first_best(shard.at(weights))])
 
 
-def _search_axes(shard: _Shard, axes: NDArray[np.int64], weights: Vector) -> list[LineChanges]:
+def _search_axes(shard: _Shard, axes: NDArray[np.int64], weights: Floats) -> list[LineChanges]:
     changes = shard.space.axis_changes(axes, shard.at(weights))
     return [_pack_changes(line, shard.space) for line in changes]
 
 
-def _search(shard: _Shard, directions: Vector, weights: Vector) -> list[LineChanges]:
+def _search(shard: _Shard, directions: Floats, weights: Floats) -> list[LineChanges]:
     lines, wanted = shard.space.lines(directions), np.arange(len(directions))
     changes = shard.space.changes(lines, wanted, shard.at(weights))
     return [_pack_changes(line, shard.space) for line in changes]

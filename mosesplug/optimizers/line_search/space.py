@@ -27,9 +27,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.arrays import FeatureMask, Weights
-
-Vector = NDArray[np.float64]
+from mosesplug.arrays import FeatureMask, Floats, Weights
 
 NARROWEST = 1e-7
 """Least width of a chosen interval, relative to the distance from the origin."""
@@ -140,8 +138,8 @@ def best_point(
 
 
 def _wide_intervals(
-    edges: Vector, intervals: NDArray[np.int64], low: float, high: float
-) -> tuple[NDArray[np.int64], Vector, Vector]:
+    edges: Floats, intervals: NDArray[np.int64], low: float, high: float
+) -> tuple[NDArray[np.int64], Floats, Floats]:
     """Return the intervals that are wide enough, and their left and right ends.
 
     Args:
@@ -186,7 +184,7 @@ class Anchor:
     length: float
 
     @classmethod
-    def of(cls, weights: Vector, direction: Vector, center: Vector) -> Anchor:
+    def of(cls, weights: Floats, direction: Floats, center: Floats) -> Anchor:
         """Return the products of float64 ``[n_features]``; inactive directions are 0."""
         return cls(
             float(weights @ center),
@@ -197,7 +195,7 @@ class Anchor:
             float(center @ center),
         )
 
-    def sine(self, steps: Vector) -> Vector:
+    def sine(self, steps: Floats) -> Floats:
         """Return the squared sine of the angle at ``steps``, float64.
 
         It is 1 beyond a right angle, since ``s`` is not below 0, and for weights of 0.
@@ -239,7 +237,7 @@ class Regularizer:
         """Whether there is a penalty."""
         return self.l2 > 0.0 or self.l0 > 0.0
 
-    def penalty(self, weights: Vector) -> float:
+    def penalty(self, weights: Floats) -> float:
         """Return the penalty at ``weights``, float64 ``[n_features]``."""
         count = int(np.count_nonzero(weights[self.active]))
         if self.l2 == 0.0:
@@ -247,7 +245,7 @@ class Regularizer:
         sine = self.anchor(weights, np.zeros_like(weights)).sine(np.zeros(1))[0]
         return self.l0 * count + self.l2 * float(sine)
 
-    def anchor(self, weights: Vector, direction: Vector) -> Anchor:
+    def anchor(self, weights: Floats, direction: Floats) -> Anchor:
         """Return the products of a line in the units, float64 ``[n_features]`` each."""
         if self.units is None:
             return Anchor.of(weights, direction, self.center)
@@ -267,7 +265,7 @@ class LineMove:
 
 
 def best_move(
-    surface: tuple[Vector, Vector],
+    surface: tuple[Floats, Floats],
     weights: Weights,
     direction: Weights,
     regularizer: Regularizer | None,
@@ -319,8 +317,8 @@ def best_move(
 
 
 def _interval_steps(
-    thresholds: Vector, anchor: Anchor | None, furthest: float, reach: tuple[float, float]
-) -> tuple[Vector, NDArray[np.int64]]:
+    thresholds: Floats, anchor: Anchor | None, furthest: float, reach: tuple[float, float]
+) -> tuple[Floats, NDArray[np.int64]]:
     """Return the best step of each wide enough interval, and the interval's number.
 
     Without an anchor it is the middle. Intervals end as in ``best_point``, but with an anchor the
@@ -345,8 +343,8 @@ def _interval_steps(
 
 
 def _zeros(
-    thresholds: Vector, weights: Vector, direction: Vector, reach: tuple[float, float]
-) -> tuple[Vector, NDArray[np.int64], NDArray[np.int64]]:
+    thresholds: Floats, weights: Floats, direction: Floats, reach: tuple[float, float]
+) -> tuple[Floats, NDArray[np.int64], NDArray[np.int64]]:
     """Return steps where weights become 0, their intervals, and numbers of weights.
 
     Steps too close to a threshold are left out: they may decode to either side of it.
@@ -365,7 +363,7 @@ def _zeros(
     return steps, places, counts.astype(np.int64)
 
 
-def _zero_steps(weights: Vector, direction: Vector) -> Vector:
+def _zero_steps(weights: Floats, direction: Floats) -> Floats:
     """Return where each weight becomes 0, float64 ``[n_features]``; NaN if never."""
     passing = (weights != 0.0) & (direction != 0.0)
     steps = np.full(len(weights), np.nan)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.arrays import (
+    Floats,
     Offsets,
     Scores,
     SentenceValues,
@@ -29,8 +30,6 @@ from mosesplug.arrays import (
 from mosesplug.kernels import kernel, read_only
 from mosesplug.optimizers.lists.shards import ListShard
 from mosesplug.tuning_set import SparseRows
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

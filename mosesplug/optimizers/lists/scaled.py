@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.arrays import ColumnValues, Offsets, Scores, SentenceValues, Weights
+from mosesplug.arrays import ColumnValues, Floats, Offsets, Scores, SentenceValues, Weights
 from mosesplug.optimizers.lists.rows import (
     FeatureRows,
     clear_canceled,
@@ -29,7 +29,6 @@ from mosesplug.optimizers.lists.rows import (
 from mosesplug.optimizers.problem import Problem
 from mosesplug.tuning_set import TuningSet
 
-Floats = NDArray[np.float64]
 Scaling = Literal["deviation", "none"]
 
 

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats
 from mosesplug.optimizers.solvers.quasi_newton import (
     DECREASE,
     HALVINGS,
@@ -26,8 +27,6 @@ from mosesplug.optimizers.solvers.quasi_newton import (
     minimize_smooth,
     minimize_with_l1,
 )
-
-Floats = NDArray[np.float64]
 
 Box = tuple[Floats, Floats]
 """Lower and upper limits, each float64 ``[n]``; infinite for none."""

@@ -20,9 +20,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from mosesplug.arrays import Floats
 
 CurvaturePairs = deque[tuple[Floats, Floats]]
 """Steps and their changes of the gradient; the newest last."""

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from mosesplug.arrays import Floats
 from mosesplug.results.render.record import (
     Count,
     Measure,
@@ -22,8 +20,6 @@ from mosesplug.results.render.record import (
     tabulate,
 )
 from mosesplug.results.render.tables import TextTable, format_change, format_score
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.arrays import FeatureMask, Scores, Weights
+from mosesplug.arrays import FeatureMask, Floats, Scores, Weights
 from mosesplug.candidates import LIST_SIZE, Objective
 from mosesplug.optimizers.batch.expected.objectives import evaluate_scaled
 from mosesplug.optimizers.lists.scaled import Scaling
@@ -28,8 +28,6 @@ from mosesplug.optimizers.problem import Problem
 from mosesplug.optimizers.solvers.bounded import Box, minimize
 from mosesplug.optimizers.solvers.quasi_newton import Minimum
 from mosesplug.tuning_set import TuningSet
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

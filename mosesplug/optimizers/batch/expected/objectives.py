@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.arrays import Scores, SentenceValues, Statistics, Weights
+from mosesplug.arrays import Floats, Scores, SentenceValues, Statistics, Weights
 from mosesplug.candidates import Objective
 from mosesplug.kernels import read_only
 from mosesplug.metrics.bleu.expected import expected_bleu
@@ -35,8 +35,6 @@ from mosesplug.optimizers.lists.blocks import (
     compute_oracle_losses,
 )
 from mosesplug.optimizers.lists.shards import ListShard, ListShards
-
-Floats = NDArray[np.float64]
 
 
 def evaluate_scaled(

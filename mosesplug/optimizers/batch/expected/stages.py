@@ -18,9 +18,8 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mosesplug.arrays import Weights
+from mosesplug.arrays import Floats, Weights
 from mosesplug.candidates import Objective
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.optimizers.batch.expected.descent import Coordinates, DescentSettings, minimize_stage
@@ -33,8 +32,6 @@ from mosesplug.optimizers.problem import (
     score_solution,
 )
 from mosesplug.options import Opt
-
-Floats = NDArray[np.float64]
 
 _STAGES = 1000
 """A schedule with more stages has a rate too close to 1."""

@@ -26,7 +26,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.arrays import Weights
+from mosesplug.arrays import Floats, Weights
 from mosesplug.optimizers.batch.fits import fit_scaled
 from mosesplug.optimizers.batch.margin.options import RegularizedOptions
 from mosesplug.optimizers.batch.margin.pairs import PairsLoss, solve_pairs
@@ -45,8 +45,6 @@ from mosesplug.optimizers.registry import Algorithm
 from mosesplug.optimizers.solvers.quasi_newton import Minimum
 from mosesplug.optimizers.spread import find_spreads, report_spreads
 from mosesplug.options import Opt
-
-Floats = NDArray[np.float64]
 
 _SWEEPS = 200
 """Maximum sweeps over the working sets after constraints joined them."""

@@ -17,16 +17,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mosesplug.arrays import Scores
+from mosesplug.arrays import Floats, Scores
 from mosesplug.optimizers.lists.oracle_pairs import OraclePairs, count_violations
 from mosesplug.optimizers.lists.scaled import ScaledLists
 from mosesplug.optimizers.oracles import OracleSets
 from mosesplug.optimizers.solvers.pair_descent import add_coefficients, descend_pairs, start_descent
 from mosesplug.optimizers.solvers.quasi_newton import Minimum
-
-Floats = NDArray[np.float64]
 
 _SWEEPS = 20
 """Sweeps between two computations of the gap."""

@@ -17,12 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats
 from mosesplug.optimizers.batch.margin.worst import BestWeights, WorstLoss, dual_bound, visit_all
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.solvers.qp import EXCHANGES, solve_groups
 from mosesplug.optimizers.solvers.quasi_newton import Minimum
-
-Floats = NDArray[np.float64]
 
 _IDLE = 50
 """Rounds without a multiplier after which a constraint of one slack is dropped (Joachims et al.

@@ -37,7 +37,7 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.arrays import Offsets, Scores, SentenceValues
+from mosesplug.arrays import Floats, Offsets, Scores, SentenceValues
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.kernels import kernel
 from mosesplug.optimizers.batch.margin.options import GainOptions
@@ -55,8 +55,6 @@ from mosesplug.optimizers.problem import (
 from mosesplug.optimizers.registry import Algorithm
 from mosesplug.optimizers.spread import find_spreads, report_spreads
 from mosesplug.options import Opt
-
-Floats = NDArray[np.float64]
 
 _HALVINGS = 30
 """After so many halvings of a step the minimum counts as reached."""

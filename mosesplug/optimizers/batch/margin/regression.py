@@ -29,7 +29,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.arrays import Scores
+from mosesplug.arrays import Floats, Scores
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.batch.fits import fit_scaled
 from mosesplug.optimizers.batch.margin.options import RegularizedOptions
@@ -46,8 +46,6 @@ from mosesplug.optimizers.registry import Algorithm
 from mosesplug.optimizers.solvers.bounded import Box, minimize_in_box
 from mosesplug.optimizers.solvers.quasi_newton import Minimum
 from mosesplug.options import Opt, same_as
-
-Floats = NDArray[np.float64]
 
 _ITERATIONS = 5000
 """Maximum iterations of LSQR."""

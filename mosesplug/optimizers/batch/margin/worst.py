@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.arrays import Offsets, Scores
+from mosesplug.arrays import Floats, Offsets, Scores
 from mosesplug.kernels import kernel
 from mosesplug.optimizers.lists.oracle_pairs import (
     add_difference,
@@ -35,8 +35,6 @@ from mosesplug.optimizers.lists.oracle_pairs import (
 from mosesplug.optimizers.lists.rows import FeatureRows
 from mosesplug.optimizers.lists.scaled import ScaledLists
 from mosesplug.optimizers.solvers.quasi_newton import Minimum
-
-Floats = NDArray[np.float64]
 
 _INNER = 10
 """Visits to hypotheses with multipliers between two visits to all."""

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats
 from mosesplug.candidates import SearchSpace, Surface
 from mosesplug.optimizers.bounds import Bounds
 from mosesplug.optimizers.line_search.space import (
@@ -36,8 +37,6 @@ recorded lists: one size for all ends lower."""
 
 NEAR = (0.02, 0.13)
 """The same for many sentences, where nearly no larger perturbation leads to a higher score."""
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -62,8 +61,8 @@ class ClimbSettings:
             scores; None: none. It excludes a choice that smooths.
     """
 
-    minima: Vector
-    maxima: Vector
+    minima: Floats
+    maxima: Floats
     random_directions: int
     choice: IntervalChoice
     tolerance: float
@@ -75,17 +74,17 @@ class ClimbSettings:
     radii: tuple[float, float] = RADII
     regularizer: Regularizer | None = None
 
-    def score(self, space: SearchSpace, weights: Vector, point: Vector) -> float:
+    def score(self, space: SearchSpace, weights: Floats, point: Floats) -> float:
         """Return the metric of decoding at the weights' point, minus the penalty."""
         score = space.decode(point)
         return score if self.regularizer is None else score - self.regularizer.penalty(weights)
 
-    def place(self, weights: Vector) -> Vector:
+    def place(self, weights: Floats) -> Floats:
         """Return the weights, moving those that must be positive or inside bounds."""
         weights = make_positive(weights, self.positive)
         return weights if self.bounds is None else self.bounds.project(weights)
 
-    def room(self, weights: Vector, direction: Vector) -> tuple[float, float]:
+    def room(self, weights: Floats, direction: Floats) -> tuple[float, float]:
         """Return how far a step may go, either way, before a weight meets a limit."""
         low, high = _room(weights, direction, self.positive)
         if self.bounds is None:
@@ -112,7 +111,7 @@ class Climb:
         rounds: number of rounds of line searches.
     """
 
-    weights: Vector
+    weights: Floats
     start_score: float
     score: float
     rounds: int
@@ -129,13 +128,13 @@ class _Place:
         value: what the point was chosen by: the score, or its interval's smoothed value.
     """
 
-    weights: Vector
-    point: Vector
+    weights: Floats
+    point: Floats
     score: float
     value: float
 
     @classmethod
-    def start(cls, space: SearchSpace, weights: Vector, settings: ClimbSettings) -> _Place:
+    def start(cls, space: SearchSpace, weights: Floats, settings: ClimbSettings) -> _Place:
         """Return the start of a climb, which has no smoothed value yet."""
         point = space.at(weights)
         score = settings.score(space, weights, point)
@@ -160,16 +159,16 @@ class _Place:
 class _Step(NamedTuple):
     """The best point of one line: its weights, its value, and the line's number."""
 
-    weights: Vector
+    weights: Floats
     value: float
     line: int
 
 
-ClimbFunction = Callable[[SearchSpace, Vector, np.random.Generator, ClimbSettings], Climb]
+ClimbFunction = Callable[[SearchSpace, Floats, np.random.Generator, ClimbSettings], Climb]
 
 
 def try_random_point(
-    space: SearchSpace, start: Vector, rng: np.random.Generator, settings: ClimbSettings
+    space: SearchSpace, start: Floats, rng: np.random.Generator, settings: ClimbSettings
 ) -> Climb:
     """Return a random point if it beats the start (Moses' ``RandomOptimizer``)."""
     origin = _Place.start(space, start, settings)
@@ -180,7 +179,7 @@ def try_random_point(
 
 
 def climb_axes(
-    space: SearchSpace, start: Vector, rng: np.random.Generator, settings: ClimbSettings
+    space: SearchSpace, start: Floats, rng: np.random.Generator, settings: ClimbSettings
 ) -> Climb:
     """Search all axes and some random directions from one point, move along the best.
 
@@ -212,7 +211,7 @@ def climb_axes(
 
 
 def climb_random_directions(
-    space: SearchSpace, start: Vector, rng: np.random.Generator, settings: ClimbSettings
+    space: SearchSpace, start: Floats, rng: np.random.Generator, settings: ClimbSettings
 ) -> Climb:
     """Search random directions until ``random_directions`` in a row gain nothing."""
     one_direction = replace(settings, random_directions=1)
@@ -232,7 +231,7 @@ def climb_random_directions(
 
 def climb_from_perturbation(
     space: SearchSpace,
-    start: Vector,
+    start: Floats,
     rng: np.random.Generator,
     settings: ClimbSettings,
 ) -> Climb:
@@ -276,7 +275,7 @@ def climb_from_perturbation(
     return Climb(place.weights, start_score, place.score, rounds)
 
 
-def make_positive(weights: Vector, positive: NDArray[np.bool_] | None) -> Vector:
+def make_positive(weights: Floats, positive: NDArray[np.bool_] | None) -> Floats:
     """Return the weights, ``[n_active]``; raise those that must be positive above 0."""
     if positive is None:
         return weights
@@ -285,7 +284,7 @@ def make_positive(weights: Vector, positive: NDArray[np.bool_] | None) -> Vector
 
 
 def _room(
-    weights: Vector, direction: Vector, positive: NDArray[np.bool_] | None
+    weights: Floats, direction: Floats, positive: NDArray[np.bool_] | None
 ) -> tuple[float, float]:
     """Return how far a step may go, either way, before a positive weight becomes 0."""
     if positive is None:
@@ -325,7 +324,7 @@ def _random_steps(
 
 def _steps(
     surfaces: Iterable[Surface],
-    directions: Vector,
+    directions: Floats,
     numbers: NDArray[np.int64],
     place: _Place,
     settings: ClimbSettings,

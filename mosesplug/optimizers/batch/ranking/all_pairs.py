@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.arrays import Offsets, Scores, SentenceValues
+from mosesplug.arrays import Floats, Offsets, Scores, SentenceValues
 from mosesplug.kernels import kernel
 from mosesplug.optimizers.batch.ranking.hinge import HingeLosses
 from mosesplug.optimizers.batch.ranking.linear import LossCurve, ScoreLoss
@@ -131,9 +131,6 @@ def _total(tree: NDArray[np.float64], reach: int, gain: float, by_gap: bool) -> 
     if by_gap:
         return gain * count - gains, gain * total - weighted
     return count, total
-
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.arrays import Weights
+from mosesplug.arrays import Floats, Weights
 from mosesplug.errors import UsageError
 from mosesplug.kernels import kernel, read_only
 from mosesplug.optimizers.batch.fits import fit_active
@@ -28,8 +28,6 @@ from mosesplug.optimizers.problem import Problem
 from mosesplug.optimizers.solvers.bounded import Box
 from mosesplug.optimizers.solvers.quasi_newton import Minimum
 from mosesplug.options import Opt
-
-Floats = NDArray[np.float64]
 
 
 def fit_perceptron(

@@ -22,8 +22,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mosesplug.arrays import Floats
 from mosesplug.optimizers.batch.ranking.linear import (
     FeatureMoments,
     LossCurve,
@@ -33,8 +33,6 @@ from mosesplug.optimizers.batch.ranking.linear import (
 )
 from mosesplug.optimizers.solvers.bounded import Box
 from mosesplug.optimizers.solvers.quasi_newton import Minimum
-
-Floats = NDArray[np.float64]
 
 _WIDEST = 2.0
 """At weights of 0 every ``z`` is 1, half-way between the corner and the straight side."""

@@ -19,14 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.arrays import FeatureMask, Weights
+from mosesplug.arrays import FeatureMask, Floats, Weights
 from mosesplug.optimizers.batch.fits import fit_active
 from mosesplug.optimizers.problem import Problem
 from mosesplug.optimizers.solvers.bounded import Box, minimize_in_box
 from mosesplug.optimizers.solvers.quasi_newton import Minimum
 from mosesplug.tuning_set import TuningSet
-
-Floats = NDArray[np.float64]
 
 _BLOCK = 256
 """Up to this many features, those that most rows have, are made independent of each other; the

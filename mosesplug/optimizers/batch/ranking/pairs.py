@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.arrays import FeatureMask, Offsets, Scores
+from mosesplug.arrays import FeatureMask, Floats, Offsets, Scores
 from mosesplug.kernels import inlined_kernel, kernel, read_only
 from mosesplug.optimizers.lists.rows import drop_empty_sentences
 from mosesplug.options import Opt
@@ -233,8 +233,6 @@ def _as_csr(rows: SparseRows, width: int) -> csr_array:
     shape = (len(rows.indptr) - 1, width)
     return csr_array((rows.data.astype(np.float64), rows.indices, rows.indptr), shape=shape)
 
-
-Floats = NDArray[np.float64]
 
 _FINE = 1 << 30
 """Random integers below this represent numbers between 0 and 1."""

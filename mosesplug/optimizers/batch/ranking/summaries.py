@@ -13,11 +13,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.arrays import Weights
+from mosesplug.arrays import Floats, Weights
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.problem import Problem
 
-Floats = NDArray[np.float64]
 Scalar = TypeVar("Scalar", np.float64, np.bool_)
 
 

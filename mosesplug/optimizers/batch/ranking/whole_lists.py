@@ -31,7 +31,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.arrays import Offsets, Scores
+from mosesplug.arrays import Floats, Offsets, Scores
 from mosesplug.errors import OptimizerError
 from mosesplug.metrics.protocol import Smoothing
 from mosesplug.optimizers.batch.ranking.all_pairs import (
@@ -58,8 +58,6 @@ from mosesplug.optimizers.registry import Algorithm
 from mosesplug.optimizers.solvers.bounded import Box
 from mosesplug.optimizers.solvers.quasi_newton import Minimum
 from mosesplug.options import Opt
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
