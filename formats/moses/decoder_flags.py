@@ -45,7 +45,7 @@ SHORT_FLAGS: Mapping[str, str] = {
     "xb": "xml-brackets",
     "xi": "xml-input",
 }
-_WEIGHT_FLAGS = ("weight", "weight-overwrite")
+WEIGHT_FLAGS = ("weight", "weight-overwrite")
 _FLAG = re.compile(r"--?([^\d].*)")
 
 
@@ -96,7 +96,7 @@ def decoder_flags(text: str) -> dict[str, tuple[str, ...]]:
             )
         sections.setdefault(flag_name(flag), []).extend(values)
     sections.pop("config", None)
-    for name in _WEIGHT_FLAGS:
+    for name in WEIGHT_FLAGS:
         if name in sections:
             raise FormatError(
                 f"decoder flags {quote(text)}: -{name} would override the tuned weights",

@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from formats.text import write_atomic
+from formats.text import StrPath, write_atomic
 from mosesplug.api.keywords import LEARNING
 from mosesplug.api.lists.arrays import encode_texts, load_references, name_references
 from mosesplug.api.numbers import check_integer
@@ -34,8 +34,6 @@ from mosesplug.results.report.analysis_page import render_analysis
 from mosesplug.results.scores.comparison import System, SystemScore
 from mosesplug.results.scores.scoring import prepare_metrics
 from mosesplug.results.scores.sentence_ids import arrange_systems
-
-StrPath = str | PathLike[str]
 
 
 class Analysis:

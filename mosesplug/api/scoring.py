@@ -12,6 +12,7 @@ from typing import Any, Generic, Literal, TypeVar, Unpack
 
 from formats.nbest.block import NBestList
 from formats.pipes import wrap_files
+from formats.text import StrPath
 from mosesplug.api.keywords import LEARNING, ListKeywords, make_list_keywords
 from mosesplug.api.lists.arrays import encode_texts, load_references, name_references
 from mosesplug.api.lists.nbest import NBest
@@ -47,7 +48,6 @@ from mosesplug.results.scores.scoring import (
 from mosesplug.results.scores.sentence_ids import arrange_by_ids, arrange_systems
 
 Score = TypeVar("Score", bound=MetricScore | SystemScore)
-StrPath = str | PathLike[str]
 
 
 class Scores(Records[Score], Generic[Score]):

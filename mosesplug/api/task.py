@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from formats.moses.ini import MosesIni
 from formats.nbest.block import NBestList
+from formats.text import StrPath
 from formats.weights.any_format import WeightFile
 from mosesplug.api.initial_weights import arrange_initial, make_weight_file
 from mosesplug.api.keywords import make_added_features, make_learning_keywords
@@ -38,8 +39,6 @@ from mosesplug.metrics import metric as find_metric
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.sentences.domains import make_domains
 from mosesplug.settings.sentences.source import count_source_words
-
-StrPath = str | PathLike[str]
 
 _LIST_KEYWORDS = ("format", "columns", "drop_feature", "rename", "word_scores")
 """Arguments that say how lists are read."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from formats.text import StrPath
 from mosesplug.api.keywords import RUN, collect_keywords
 from mosesplug.api.progress import Progress, RunLog, open_progress
 from mosesplug.events import DecodingProgress, Event, Note, OptimizerProgress
@@ -24,8 +24,6 @@ from mosesplug.tuning.workdir.summary import Result
 
 if TYPE_CHECKING:
     from mosesplug.api.run import Run
-
-StrPath = str | PathLike[str]
 
 
 def tune(

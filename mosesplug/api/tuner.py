@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import ExitStack
-from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from formats.nbest.block import NBestList
+from formats.text import StrPath
 from mosesplug.api.keywords import RUN, collect_keywords
 from mosesplug.api.lists.sources import parse_lists
 from mosesplug.api.progress import Progress
@@ -37,7 +37,6 @@ from mosesplug.tuning.stopping import find_reason_to_stop
 from mosesplug.tuning.workdir.iteration_files import result_path
 from mosesplug.tuning.workdir.workspace import Workspace
 
-StrPath = str | PathLike[str]
 _DEFAULT_NBEST = 100
 _NEEDED = {"refs": "references", "config": "features and starting weights"}
 """Settings that a new run needs, in words."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from formats.moses.decoder_flags import flag_name
+from formats.moses.decoder_flags import WEIGHT_FLAGS, flag_name
 from mosesplug.decoders.wrappers import PostEditing, Queue
 from mosesplug.errors import UsageError
 
@@ -19,7 +19,6 @@ _MODEL_FLAGS = (
     *("config", "ttable-file", "distortion-file", "generation-file", "lmodel-file"),
     "global-lexical-file",
 )
-_WEIGHT_FLAGS = ("weight", "weight-overwrite")
 _OWN_FLAGS = {
     "input-file": "give the file as INPUT",
     "lattice-samples": "give the number of samples with {--lattice-samples}",
@@ -225,7 +224,7 @@ def parse_flags(text: str) -> tuple[str, ...]:
                 f"{{--decoder-flags}} must not hold {word}: the model is named by the configuration"
                 " file alone"
             )
-        if name in _WEIGHT_FLAGS:
+        if name in WEIGHT_FLAGS:
             raise UsageError(
                 f"{{--decoder-flags}} must not hold {word}: it would overrule the weights that are"
                 " tuned; give starting weights in the configuration's [weight]"

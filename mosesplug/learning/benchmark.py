@@ -20,7 +20,7 @@ from mosesplug.errors import MosesplugError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.cross_validation import split_folds, split_sentences
 from mosesplug.learning.data import read_data
-from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData, LearningData
+from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData, LearningData, restrict_lists
 from mosesplug.learning.lists.stored import select_iterations
 from mosesplug.optimizers import Algorithm, Optimizer, Problem, Progress, corpus_score
 from mosesplug.optimizers import algorithm as find_algorithm
@@ -74,11 +74,11 @@ class BenchmarkTask:
         rest = np.setdiff1d(np.arange(lists.n_sentences), held_out)
         kept = lists.sentence_ids[rest]
         return cls(
-            _take(problem, rest),
+            restrict_lists(problem, rest),
             start,
-            _take(problem, held_out) if len(held_out) else None,
+            restrict_lists(problem, held_out) if len(held_out) else None,
             tuple(
-                _take(
+                restrict_lists(
                     earlier_problem,
                     np.flatnonzero(np.isin(earlier_problem.tuning_set.sentence_ids, kept)),
                 )
@@ -340,7 +340,7 @@ def score_tasks(
 def _warm_up(task: BenchmarkTask, optimizer: Optimizer) -> None:
     """Learn from a few sentences; it does not matter if these are too few."""
     filled = np.flatnonzero(np.diff(task.problem.tuning_set.offsets))[:_WARM_UP_SENTENCES]
-    few = _take(task.problem, filled)
+    few = restrict_lists(task.problem, filled)
     try:
         optimizer.optimize(few, task.start, np.random.default_rng(1))
     except MosesplugError:
@@ -355,7 +355,3 @@ def _move_weights(
         return weights
     known = dict(zip(space.names, weights.tolist(), strict=True))
     return np.array([known.get(name, 0.0) for name in to.names])
-
-
-def _take(problem: Problem, sentences: NDArray[np.int64]) -> Problem:
-    return replace(problem, tuning_set=problem.tuning_set.take_sentences(sentences))

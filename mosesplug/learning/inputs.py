@@ -208,13 +208,14 @@ def make_list_data(
         f"{count_noun(len(lists.space), 'feature')}",
         signature,
         sentences,
-        _restrict_lists,
+        restrict_lists,
         notes,
         watched_metrics=watched,
     )
 
 
-def _restrict_lists(problem: Problem, positions: NDArray[np.int64]) -> Problem:
+def restrict_lists(problem: Problem, positions: NDArray[np.int64]) -> Problem:
+    """Return the problem of the lists at some positions."""
     return replace(problem, tuning_set=problem.tuning_set.take_sentences(positions))
 
 

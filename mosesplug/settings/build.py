@@ -22,7 +22,7 @@ from mosesplug.options import (
     find_value,
     list_options,
 )
-from mosesplug.settings.checks import check_settings, convert, make_settings
+from mosesplug.settings.checks import check_settings, convert, is_given, make_settings
 from mosesplug.settings.configuration import Configuration, Repeats, RunPlan, Select, SelectRun
 from mosesplug.settings.decoders import collect_decoder_values, make_decoding
 from mosesplug.settings.paths import require_file, require_references
@@ -99,9 +99,7 @@ def make_sharding(name: str, values: _Values) -> Sharding | None:
     """
     settings = list_options(Sharding)
     values = {
-        setting.name: values[setting.name]
-        for setting in settings
-        if _is_given(values, setting.name)
+        setting.name: values[setting.name] for setting in settings if is_given(values, setting.name)
     }
     if not values:
         return None
@@ -131,11 +129,6 @@ def _check_batch_sharding(tuner: Algorithm, values: _Values) -> None:
             raise UsageError(
                 f"{OptionName(name)} is for online learners, not for {tuner.name}: leave it out"
             )
-
-
-def _is_given(values: _Values, name: str) -> bool:
-    value = values.get(name)
-    return value is not None and value is not False
 
 
 def _sharding(values: _Values) -> Sharding | None:

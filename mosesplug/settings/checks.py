@@ -34,7 +34,7 @@ def check_settings(settings: Sequence[Opt], given: Mapping[str, Any]) -> None:
 
     for setting in settings:
         is_negated = setting.default is True and given.get(setting.name) is False
-        if not is_negated and not _is_given(given, setting.name):
+        if not is_negated and not is_given(given, setting.name):
             continue
         _check_value(setting, given[setting.name])
         name = spell(f"no-{setting.name}" if is_negated else setting.name)
@@ -178,7 +178,8 @@ def reject_combinations(option: str, others: Mapping[str, bool]) -> None:
         raise UsageError(f"{option} excludes {', '.join(excluded)}")
 
 
-def _is_given(given: Mapping[str, Any], name: str) -> bool:
+def is_given(given: Mapping[str, Any], name: str) -> bool:
+    """Return whether a setting has a value; flags that are off have none."""
     value = given.get(name)
     return value is not None and value is not False
 
@@ -186,7 +187,7 @@ def _is_given(given: Mapping[str, Any], name: str) -> bool:
 def _holds(condition: str, given: Mapping[str, Any]) -> bool:
     for alternative in condition.split(" or "):
         name, equal, value = alternative.partition("=")
-        if _is_given(given, name) and (not equal or str(given[name]) == value):
+        if is_given(given, name) and (not equal or str(given[name]) == value):
             return True
     return False
 

@@ -57,6 +57,10 @@ class Weights:
         """
         return cls(file.dense, file.all_sparse)
 
+    def by_name(self, names: Sequence[str]) -> dict[str, float]:
+        """Return all weights by name; ``names`` are those of the dense ones."""
+        return {**dict(zip(names, self.dense, strict=True)), **self.sparse}
+
     def complete(self, earlier: Weights, space: FeatureSpace) -> Weights:
         """Return these weights, and earlier weights of sparse features that they lack.
 

@@ -18,7 +18,7 @@ from formats.nbest.files import read_nbest_blocks
 from formats.text import atomic_write, open_text, read_lines
 from formats.weights.files import ShowWeights
 from mosesplug.decoders.layout import arrange_groups, choose_layout
-from mosesplug.decoders.lists.following import ListFollower, follow_list
+from mosesplug.decoders.lists.following import ARCHIVES, ListFollower, follow_list
 from mosesplug.decoders.processes.run import FinishedProcess, make_error, run_command
 from mosesplug.decoders.protocol import DecodedInput, DecodingTask
 from mosesplug.decoders.run_files import RunFiles
@@ -28,8 +28,6 @@ from mosesplug.features import FeatureSpace, spelled_groups
 
 _TAIL = 1 << 16
 """Bytes at the end of a list that are searched for its last line."""
-_ARCHIVES = (b"\x1f\x8b", b"BZ", b"\xfd7")
-"""How compressed files begin."""
 _NAMED = 5
 """Missing sentences that a message names."""
 
@@ -85,7 +83,7 @@ def check_written(nbest: Path, finished: FinishedProcess) -> None:
     if not nbest.is_file() or not nbest.stat().st_size:
         raise make_error("the decoder wrote no n-best list", finished.command, finished.stderr)
     with nbest.open("rb") as file:
-        is_archive = file.read(2) in _ARCHIVES
+        is_archive = file.read(2) in ARCHIVES
         file.seek(-1, os.SEEK_END)
         if is_archive or file.read() == b"\n":
             return

@@ -19,7 +19,8 @@ from mosesplug.decoders.layout import choose_layout
 _STEP_BYTES = 1 << 20
 _MOST_PARSED = 1 << 26
 """Bytes of a list that is kept in memory as it is parsed. Larger lists are read again."""
-_ARCHIVES = (b"\x1f\x8b", b"BZ", b"\xfd7")
+ARCHIVES = (b"\x1f\x8b", b"BZ", b"\xfd7")
+"""How compressed files begin."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -126,7 +127,7 @@ class ListFollower:
             if len(self._begin) < len(_BYTE_ORDER_MARK):
                 self._position += len(data)
                 return
-            if self._begin.startswith((*_ARCHIVES, _BYTE_ORDER_MARK)):
+            if self._begin.startswith((*ARCHIVES, _BYTE_ORDER_MARK)):
                 self._give_up()
                 return
             self._position -= len(self._begin) - len(data)

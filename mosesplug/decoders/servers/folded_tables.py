@@ -12,6 +12,7 @@ from typing import Any
 from formats.errors import FormatError, quote
 from formats.moses.decoder_flags import flag_name, group_flags
 from formats.moses.ini import FeatureLine, MosesIni
+from formats.moses.ini_features import UNKNOWN_WORD
 from formats.text import write_atomic
 from formats.weights.encoding import decode
 from formats.weights.files import WeightGroup
@@ -48,11 +49,10 @@ from mosesplug.templates.derivation import Words
 from mosesplug.templates.template import PhraseTemplate
 
 _DIGITS = ("FoldedSum1", "FoldedSum2", "FoldedSum3")
-_UNKNOWN_PENALTY = "UnknownWordPenalty"
 _NEUTRAL = frozenset(
     (
         *("Distortion", "KENLM", "IRSTLM", "LexicalReordering", "MAXENTLM", "NPLM", "NeuralLM"),
-        *("PhrasePenalty", "RANDLM", "SRILM", _UNKNOWN_PENALTY, "WordPenalty"),
+        *("PhrasePenalty", "RANDLM", "SRILM", UNKNOWN_WORD, "WordPenalty"),
     )
 )
 """Functions that look neither at alignments, nor at other factors, nor at marks of unknown words.
@@ -392,9 +392,9 @@ def _find_penalty(ini: MosesIni) -> float:
         CannotFoldError: it is tuned, so that its values must be in the lists.
     """
     for line in ini.features:
-        if line.kind == _UNKNOWN_PENALTY:
+        if line.kind == UNKNOWN_WORD:
             if line.arguments.get("tuneable", "false") not in _OFF:
                 raise CannotFoldError(f"{line.name} is tuned")
             (weight, *_) = (*ini.weights.get(line.name, ()), 1.0)
             return weight
-    raise CannotFoldError(f"the model has no {_UNKNOWN_PENALTY}")
+    raise CannotFoldError(f"the model has no {UNKNOWN_WORD}")

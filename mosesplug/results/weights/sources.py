@@ -95,7 +95,7 @@ class ResolvedWeights:
     @property
     def by_name(self) -> dict[str, float]:
         """All tuned weights by name, the dense ones first."""
-        return {**dict(zip(self.names, self.weights.dense, strict=True)), **self.weights.sparse}
+        return self.weights.by_name(self.names)
 
     def with_weights(self, weights: Weights, source: str) -> ResolvedWeights:
         """Return other weights of the same dense features."""

@@ -71,7 +71,7 @@ class SeveralResult:
                 "run": None if chosen is None else chosen.number,
                 "dev": None if chosen is None else chosen.dev,
                 "heldout": None if chosen is None else chosen.heldout,
-                "weights": _name_weights(first, self.weights),
+                "weights": self.weights.by_name(first.names),
             },
             "dev": _as_json(self.dev),
             "heldout": _as_json(self.heldout),
@@ -87,7 +87,7 @@ class SeveralResult:
                     "dev_of": run.dev_of,
                     "heldout": run.heldout,
                     **({"monitors": dict(run.monitors)} if run.monitors else {}),
-                    "weights": _name_weights(run, run.weights),
+                    "weights": run.weights.by_name(run.names),
                 }
                 for run in self.runs
             ],
@@ -236,10 +236,6 @@ def _features(run: FinishedRun) -> ShowWeights:
             f" to {', '.join(run.names)}"
         )
     return show
-
-
-def _name_weights(run: FinishedRun, weights: Weights) -> dict[str, float]:
-    return {**dict(zip(run.names, weights.dense, strict=True)), **weights.sparse}
 
 
 def _as_json(spread: Spread | None) -> dict[str, Any] | None:

@@ -113,7 +113,7 @@ class Result:
                 "score": self.score,
                 "score_of": self.scored_on,
                 **({"monitors": dict(self.monitors)} if self.monitors else {}),
-                "weights": self._weights(self.weights),
+                "weights": self.weights.by_name(self.names),
             },
             "iterations": [self._iteration(iteration) for iteration in self.iterations],
         }
@@ -128,7 +128,7 @@ class Result:
             "sentences": iteration.sentences,
             "hypotheses": iteration.hypotheses,
             "new_hypotheses": iteration.new_hypotheses,
-            "weights": self._weights(iteration.weights),
+            "weights": iteration.weights.by_name(self.names),
             "curve": [dict(point) for point in iteration.curve],
             "heldout": _list_scores(iteration.heldout),
             **(
@@ -141,9 +141,6 @@ class Result:
                 "optimizing": round(iteration.seconds_optimizing, 3),
             },
         }
-
-    def _weights(self, weights: Weights) -> dict[str, float]:
-        return {**dict(zip(self.names, weights.dense, strict=True)), **weights.sparse}
 
 
 def _list_scores(scores: Iterable[tuple[int, float]]) -> list[dict[str, float]]:
