@@ -623,7 +623,7 @@ def report(
 def _open_with_text(
     run: Run | StrPath, references: StrPath | None, source: StrPath | None, ids: bool | None
 ) -> Iterator[tuple[StoredRun, ParallelText]]:
-    """Open a run, or what ``mert-moses.pl`` left of one, with its source and references."""
+    """Open a run, or what ``mert-moses.pl`` left of one, with its texts."""
     where, store = (run.path, run.store) if isinstance(run, Run) else (Path(run), None)
     references_path = None if references is None else Path(references)
     source_path = None if source is None else Path(source)

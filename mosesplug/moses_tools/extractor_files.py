@@ -318,7 +318,7 @@ def find_first_equal_rows(
 
 
 def _renumber_sparse(lists: TuningSet) -> TuningSet:
-    """Return lists whose sparse features have the order of their first appearance in the rows."""
+    """Return lists with sparse features in the order of their first appearance."""
     if lists.sparse is None:
         return lists
     used, first = np.unique(lists.sparse.indices, return_index=True)
