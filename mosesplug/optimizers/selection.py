@@ -136,7 +136,7 @@ class FeatureSelection:
         return mask
 
     def cut(self, named: NDArray[np.bool_], counts: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return the sparse features that are learned by their counts, bool ``[n_sparse]``.
+        """Return the sparse features learned by their counts, bool ``[n_sparse]``.
 
         Args:
             named: bool ``[n_sparse]``, those that may be learned by their names.

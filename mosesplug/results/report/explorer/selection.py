@@ -36,7 +36,7 @@ def find_needed(
 def _find_best(
     offsets: NDArray[np.int64], values: NDArray[np.float64], model: NDArray[np.float64]
 ) -> NDArray[np.int64]:
-    """Return the row of each sentence's highest value; the higher model score wins ties."""
+    """Return the row of each sentence's highest value; model scores break ties."""
     highest = values[find_highest(offsets, values)]
     widths = np.diff(offsets)
     tied = values == np.repeat(highest, widths[widths > 0])
