@@ -224,6 +224,10 @@ class Candidates:
         """Return the derivation with the highest model score."""
         raise NotImplementedError
 
+    def lowest_score(self, sentence: int, weights: Floats32) -> float:
+        """Return the lowest model score of a derivation."""
+        raise NotImplementedError
+
     def widen(self, beam: int) -> Candidates:
         """Return candidates whose searches keep ``beam`` partial derivations per node."""
         raise NotImplementedError

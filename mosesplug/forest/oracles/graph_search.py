@@ -30,6 +30,7 @@ from mosesplug.forest.oracles.hope_fear import (
 )
 from mosesplug.forest.pruning import score_in_single_precision
 from mosesplug.forest.search_graph import SearchGraph
+from mosesplug.forest.viterbi import viterbi
 from mosesplug.metrics.bleu.sentence import single_bleu
 
 
@@ -76,6 +77,13 @@ class GraphSearch(Candidates):
         """Return the derivation with the highest model score; the last one wins ties."""
         with name_sentence(sentence):
             return find(self.graphs[sentence], weights, np.ones(9, dtype=np.float32))
+
+    def lowest_score(self, sentence: int, weights: Floats32) -> float:
+        """See ``Candidates``."""
+        graph = self.graphs[sentence]
+        scores = score_in_single_precision(graph.indptr, graph.columns, graph.values, weights)
+        with name_sentence(sentence):
+            return -viterbi(graph, -scores.astype(np.float64)).score
 
     def hope_and_fear(
         self, sentence: int, weights: Floats32, background: Floats32, *, safe_hope: bool

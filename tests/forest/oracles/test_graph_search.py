@@ -31,6 +31,7 @@ def test_hope_and_fear_of_all_partial_derivations_are_exact(seed: int) -> None:
     pair = exact.hope_and_fear(0, WEIGHTS, BACKGROUND, safe_hope=False)
     best = exact.model_best(0, WEIGHTS)
     assert best.score == pytest.approx(scores.max(), abs=1e-5)
+    assert exact.lowest_score(0, WEIGHTS) == pytest.approx(scores.min(), abs=1e-5)
     for sign, found, gain in ((1, pair.hope, pair.hope_gain), (-1, pair.fear, pair.fear_gain)):
         assert found.values @ WEIGHTS[found.columns] == pytest.approx(found.score, abs=1e-5)
         value = float(found.score) + sign * float(gain)

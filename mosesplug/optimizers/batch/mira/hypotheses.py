@@ -149,13 +149,14 @@ class GraphHypotheses:
     def visit(self, order: Order, settings: MiraSettings, state: MiraState) -> MiraDecisions:
         """See ``MiraHypotheses``."""
         decisions = MiraDecisions.empty(len(order), object)
-        hopes, fears, hope_gains, fear_gains, losses, occasions, _ = decisions
+        hopes, fears, hope_gains, fear_gains, losses, occasions, spreads = decisions
         counts = self.search.sentence_weights
         for visit, sentence in enumerate(order.tolist()):
             pair = self.search.hope_and_fear(
                 sentence, state.weights, state.background, safe_hope=settings.safe_hope
             )
             hopes[visit], fears[visit] = pair.hope, pair.fear
+            spreads[visit] = pair.hope.score - self.search.lowest_score(sentence, state.weights)
             hope_gains[visit], fear_gains[visit] = pair.hope_gain, pair.fear_gain
             occasions[visit] = pair.hope_gain > pair.fear_gain
             if not occasions[visit]:

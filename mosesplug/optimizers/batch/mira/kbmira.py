@@ -401,10 +401,7 @@ def kbmira(
     history: list[Mapping[str, object]] = []
     for epoch in run_epochs(learner, order_sentences, options.epochs):
         figures = {"updates": epoch.updates, "loss": epoch.loss, "score": epoch.score}
-        # Search graphs have none.
-        if np.isfinite(epoch.spreads).all():
-            figures |= report_spreads(epoch.spreads)
-        history.append(figures)
+        history.append(figures | report_spreads(epoch.spreads))
         progress(len(history), options.epochs, "epochs")
         if best is None or epoch.score > best.score:
             best = epoch

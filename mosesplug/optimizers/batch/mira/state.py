@@ -59,8 +59,8 @@ class MiraDecisions(NamedTuple):
         hope_gain, fear_gain: ``[n]``.
         loss: ``[n]``; 0 without ``occasion``, negative where the margin is large enough.
         occasion: ``[n]``; whether hope and fear differ, and the hope has the larger gain.
-        spread: ``[n]``; the model score of the hope minus the lowest one of the list, before the
-            update; NaN in graphs, whose lowest score is not searched for.
+        spread: ``[n]``; the model score of the hope minus the lowest one of the list or graph,
+            before the update.
     """
 
     hope: NDArray[Any]
@@ -81,7 +81,7 @@ class MiraDecisions(NamedTuple):
             np.zeros(n, np.float32),
             np.zeros(n, np.float32),
             np.zeros(n, np.bool_),
-            np.full(n, np.nan, np.float32),
+            np.zeros(n, np.float32),
         )
 
 

@@ -63,7 +63,9 @@ class ListSearch(Candidates):
         rows = slice(*self.made.offsets[self.sentences[sentence] :][:2])
         return dense_features(self.made)[rows], self.made.stats[rows].astype(np.float64)
 
-    def _found(self, sentence: int, values: NDArray[np.float64]) -> tuple[ScoredDerivation, int]:
+    def _found(
+        self, sentence: int, values: NDArray[np.float64], scores: NDArray[np.float64]
+    ) -> tuple[ScoredDerivation, int]:
         features, statistics = self._list(sentence)
         row = int(np.argmax(np.round(values, 5)))
         columns = np.flatnonzero((features[row] != 0) | (np.arange(features.shape[1]) < 3))
@@ -72,7 +74,7 @@ class ListSearch(Candidates):
             columns.astype(np.int32),
             features[row, columns].astype(np.float32),
             statistics[row].astype(np.float32),
-            np.float32(values[row]),
+            np.float32(scores[row]),
         )
         return made, row
 
@@ -87,13 +89,17 @@ class ListSearch(Candidates):
         features, statistics = self._list(sentence)
         scores = features @ weights
         gains = background_bleu(statistics, background.astype(np.float64))
-        hope, best = self._found(sentence, scores + gains)
+        hope, best = self._found(sentence, scores + gains, scores)
         if safe_hope and abs(scores[best]) > 1e-8:
             scale = min(1.0, abs(5 * gains[best] / scores[best]))
-            hope, best = self._found(sentence, scale * scores + gains)
-        fear, worst = self._found(sentence, scores - gains)
+            hope, best = self._found(sentence, scale * scores + gains, scores)
+        fear, worst = self._found(sentence, scores - gains, scores)
         return HopeFear(hope, fear, np.float32(gains[best]), np.float32(gains[worst]))
 
     def model_best(self, sentence: int, weights: NDArray[np.float32]) -> ScoredDerivation:
         features, _ = self._list(sentence)
-        return self._found(sentence, features @ weights)[0]
+        return self._found(sentence, features @ weights, features @ weights)[0]
+
+    def lowest_score(self, sentence: int, weights: NDArray[np.float32]) -> float:
+        features, _ = self._list(sentence)
+        return float((features @ weights).min())

@@ -270,9 +270,9 @@ def test_the_optimizer_takes_a_search_for_lists(active: tuple[bool, ...] | None)
     found = solve(replace(problem, tuning_set=nothing, source=search), start, options)
     np.testing.assert_allclose(found.weights, expected.weights, atol=1e-4)
     assert found.score == pytest.approx(expected.score, rel=1e-6)
-    assert [step["updates"] for step in found.history] == [
-        step["updates"] for step in expected.history
-    ]
+    for step, same in zip(found.history, expected.history, strict=True):
+        assert step["updates"] == same["updates"]
+        assert step["spread"] == pytest.approx(same["spread"], rel=1e-4)
     if active is not None:
         assert found.weights[1] == -0.25
 
