@@ -90,7 +90,9 @@ def strip_blanks(text: Bytes, starts: Positions, ends: Positions) -> tuple[Posit
 def hash_tokens(text: Bytes, starts: Positions, ends: Positions) -> Words:
     """Return a 64-bit hash of each token; tokens of the same bytes have the same one."""
     hashes = (ends - starts).astype(np.uint64)
-    for rows, chunk in _chunks(text, starts, ends - starts):
+    words = view_words(text)
+    for rows, offset, kept in _chunks(ends - starts):
+        chunk = words[starts[rows] + offset] & kept
         mixed = (hashes[rows] ^ chunk) * _U64(0x9E3779B97F4A7C15)
         hashes[rows] = mixed ^ (mixed >> _U64(29))
     return hashes
@@ -113,24 +115,19 @@ def are_equal_ranges(text: Bytes, starts: Positions, others: Positions, lengths:
         others: int64 ``[n]``.
         lengths: int64 ``[n]``.
     """
-    return all(
-        np.array_equal(mine[1], theirs[1])
-        for mine, theirs in zip(
-            _chunks(text, starts, lengths), _chunks(text, others, lengths), strict=True
-        )
+    words = view_words(text)
+    return not any(
+        ((words[starts[rows] + offset] ^ words[others[rows] + offset]) & kept).any()
+        for rows, offset, kept in _chunks(lengths)
     )
 
 
-def _chunks(
-    text: Bytes, starts: Positions, lengths: Positions
-) -> Iterator[tuple[Positions, Words]]:
-    """Yield tokens eight bytes at a time: the numbers of tokens, and their words.
+def _chunks(lengths: Positions) -> Iterator[tuple[Positions, int, Words]]:
+    """Yield token numbers, an offset, and which bits of the eight bytes there count.
 
-    Tokens that have ended are left out; the last word of a token ends in zeros.
+    Tokens that have ended before the offset are left out.
     """
-    words = view_words(text)
-    rows = np.arange(len(starts))
+    rows = np.arange(len(lengths))
     for offset in range(0, int(lengths.max(initial=0)), 8):
         rows = rows[lengths[rows] > offset]
-        kept = _FIRST[np.minimum(lengths[rows] - offset, 8)]
-        yield rows, words[starts[rows] + offset] & kept
+        yield rows, offset, _FIRST[np.minimum(lengths[rows] - offset, 8)]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mosesplug.arrays import Offsets, Scores
 from mosesplug.features import FeatureSpace
-from mosesplug.kernels import kernel, read_only
+from mosesplug.kernels import lean_kernel, read_only
 from mosesplug.large_arrays import allocate, concatenate, take_rows, take_runs
 
 __all__ = ["Batch", "SparseRows", "TuningSet", "find_highest", "linear_scores"]
@@ -102,28 +102,30 @@ class SparseRows:
         ``weights`` are those of the sparse tail.
         """
         indptr = self.indptr[start : stop + 1]
-        if indptr[-1] - indptr[0] >= _COMPILED:
-            return _sparse_scores(
-                read_only(indptr), read_only(self.indices), read_only(self.data), read_only(weights)
-            )
         entries = slice(int(indptr[0]), int(indptr[-1]))
         products = self.data[entries] * weights[self.indices[entries]]
         owner = np.repeat(np.arange(stop - start), np.diff(indptr))
         return np.bincount(owner, products, stop - start).astype(np.float64)
 
 
-@kernel
-def _sparse_scores(
+@lean_kernel
+def _score_rows(
+    dense: NDArray[np.float32],
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
     data: NDArray[np.float32],
     weights: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    scores = np.zeros(len(indptr) - 1)
+    scores: NDArray[np.float64],
+) -> None:
+    """Write ``linear_scores``, with the sums in the same order."""
+    n_dense = dense.shape[1]
     for row in range(len(scores)):
+        total, tail = 0.0, 0.0
+        for column in range(n_dense):
+            total += weights[column] * dense[row, column]
         for entry in range(indptr[row], indptr[row + 1]):
-            scores[row] += data[entry] * weights[indices[entry]]
-    return scores
+            tail += data[entry] * weights[n_dense + indices[entry]]
+        scores[row] = total + tail
 
 
 def linear_scores(
@@ -141,6 +143,16 @@ def linear_scores(
     """
     n_dense = dense.shape[1]
     scores = allocate((len(dense),), np.float64)
+    if sparse is not None and len(sparse.data) >= _COMPILED:
+        _score_rows(
+            read_only(dense),
+            read_only(sparse.indptr),
+            read_only(sparse.indices),
+            read_only(sparse.data),
+            read_only(weights),
+            scores,
+        )
+        return scores
     scores[:] = 0.0
     for start in range(0, len(dense), _CHUNK):
         sums = scores[start : start + _CHUNK]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import sys
 
 from mosesplug.cli.shared.interrupts import EndOnInterrupt
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run ``mosesplug`` and exit."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None:
+        # Looking for garbage at the end of the process would take a third of a second.
+        atexit.register(gc.freeze)
     with EndOnInterrupt("mosesplug"):
         if words[:1] == ["mert-moses"]:
             # Options in Perl's spelling must not be parsed by Typer.

@@ -50,9 +50,7 @@ def make_columns(
     sparse_at, entries = _take_sparse(rows.indptr, kept)
     # A length of 0 would be that of an empty text.
     lengths = (
-        count_tokens(rows.buffer, starts, ends)
-        if block.has_texts
-        else np.ones(len(kept), dtype=np.int32)
+        _count_tokens(text, text_at) if block.has_texts else np.ones(len(kept), dtype=np.int32)
     )
     scores = np.asarray(block.scores, dtype=np.float64)
     offsets = [
@@ -103,6 +101,8 @@ def copy_texts(
     """
     offsets = np.zeros(len(starts) + 1, dtype=np.int64)
     np.cumsum(ends - starts, out=offsets[1:])
+    if not offsets[-1]:
+        return np.zeros(0, dtype=np.uint8), offsets
     view = np.ascontiguousarray(buffer).data
     text = b"".join([view[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)])
     return np.frombuffer(text, dtype=np.uint8), offsets
@@ -127,10 +127,15 @@ def count_tokens(
 
     A token is a run of bytes without ASCII white space.
     """
-    text, offsets = copy_texts(buffer, starts, ends)
+    return _count_tokens(*copy_texts(buffer, starts, ends))
+
+
+def _count_tokens(text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Count the tokens of texts that stand end to end."""
     in_token = (text != 32) & ((text < 9) | (text > 13))
     begins = in_token.copy()
     begins[1:] &= ~in_token[:-1]
-    begins[offsets[:-1][starts < ends]] = in_token[offsets[:-1][starts < ends]]
+    firsts = offsets[:-1][offsets[:-1] < offsets[1:]]
+    begins[firsts] = in_token[firsts]
     before = np.searchsorted(np.flatnonzero(begins), offsets)
     return np.diff(before).astype(np.int32)

@@ -125,14 +125,15 @@ def filled_weights(batch: Batch) -> NDArray[np.float64]:
     return np.asarray(batch.sentence_weights[filled], dtype=np.float64)
 
 
-def compact_rows(batch: Batch, rows: NDArray[np.int64]) -> CompactRows:
+def compact_rows(batch: Batch, rows: NDArray[np.int64] | None = None) -> CompactRows:
     """Return hypotheses of a batch over their own features.
 
     Args:
         batch: the hypotheses.
-        rows: int64 ``[n_rows]``, selected ones; any number of times, in any order.
+        rows: int64 ``[n_rows]``, selected ones; any number of times, in any order; None: all.
     """
-    dense = batch.dense[rows].astype(np.float64, order="C")
+    dense = (batch.dense if rows is None else batch.dense[rows]).astype(np.float64, order="C")
+    rows = np.arange(batch.n_hyps) if rows is None else rows
     n_dense = dense.shape[1]
     sparse = SparseRows.empty(batch.n_hyps) if batch.sparse is None else batch.sparse
     used, indptr, indices, data, is_sorted = _compact(

@@ -184,7 +184,7 @@ def _sparse_part(
     if tuning_set.sparse is None:
         none = np.zeros(0, dtype=np.int64)
         return np.zeros(tuning_set.n_hyps + 1, dtype=np.int64), none, np.zeros(0), none
-    compact = compact_rows(tuning_set, np.arange(tuning_set.n_hyps))
+    compact = compact_rows(tuning_set)
     n_dense, rows = tuning_set.space.n_dense, compact.rows
     columns = compact.columns[n_dense:] - n_dense
     is_active = active[columns]

@@ -93,7 +93,7 @@ def arow_learner(options: ArowOptions) -> Learner:
         memory = {**costs.memory(step.metric), **state.memory}
         sizes = costs.sizes(batch, step.metric, step.source_lengths)
         gains = costs.gains(batch, step.metric, memory, step.rng, sizes)
-        rows = compact_rows(batch, np.arange(batch.n_hyps))
+        rows = compact_rows(batch)
         features = rows.masked(step.active)
         weights = state.vectors["weights"][rows.columns]
         variances = state.vectors["variances"][rows.columns]

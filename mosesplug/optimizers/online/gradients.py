@@ -163,7 +163,7 @@ def loss_gradient(
         sizes = costs.sizes(batch, step.metric, step.source_lengths)
         gains = costs.gains(batch, step.metric, memory, step.rng, sizes)
         objective = _objective(options, gains, sizes, batch, step, memory)
-        rows = compact_rows(batch, np.arange(batch.n_hyps))
+        rows = compact_rows(batch)
         # Diverging weights raise an error later; suppress the warnings before it.
         with np.errstate(over="ignore", invalid="ignore"):
             scores = rows.scores(present(state, rows.columns, step))

@@ -362,7 +362,7 @@ def _margin_learner(
         memory = {**costs.memory(step.metric), **state.memory}
         sizes = costs.sizes(batch, step.metric, step.source_lengths)
         gains = costs.gains(batch, step.metric, memory, step.rng, sizes)
-        rows = compact_rows(batch, np.arange(batch.n_hyps))
+        rows = compact_rows(batch)
         offsets = drop_empty_sentences(batch.offsets)
         task = MarginTask(
             offsets, gains, given_oracles(batch), filled_weights(batch), **settings(batch, step)

@@ -109,7 +109,7 @@ def sample_pairs(
         drawn = np.empty((len(starts) - 1, 2 * n_candidates), dtype=np.int64)
         allowed = np.ones((0 if rule is None else len(drawn), n_candidates), dtype=np.bool_)
         for place, (start, end) in enumerate(pairwise(starts.tolist())):
-            drawn[place] = start + draw(end - start, 2 * n_candidates)
+            np.add(draw(end - start, 2 * n_candidates), start, out=drawn[place])
             if rule is not None:
                 allowed[place] = rule(slice(start, end), drawn[place, 0::2], drawn[place, 1::2])
         pairs.append(

@@ -101,7 +101,7 @@ class _View:
 def _make_view(
     options: OroOptions, state: LearnerState, batch: Batch, step: Step, *, needs_gains: bool
 ) -> _View:
-    rows = compact_rows(batch, np.arange(batch.n_hyps))
+    rows = compact_rows(batch)
     weights = ball.present_weights(state, rows.columns, step, from_zero=options.zero_start)
     scores = rows.scores(weights)
     oracles, gains, memory = _find_oracles(
