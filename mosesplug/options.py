@@ -58,6 +58,7 @@ class Opt:
         requires: conditions that must hold if it is given: ``name``, ``name=value``, or several
             of them joined by `` or ``.
         excludes: conditions of the same form that must not hold if it is given.
+        excludes_because: why, as the message says; empty if that is plain.
         only_with: the condition under which an option of an algorithm has an effect:
             ``name=value|value`` or ``name>other``, where ``other`` is a number or another option.
         presets: for some values of an option of an algorithm, what other options are then, unless
@@ -110,6 +111,7 @@ class Opt:
     above: float | None = None
     requires: tuple[str, ...] = ()
     excludes: tuple[str, ...] = ()
+    excludes_because: str = ""
     only_with: str | None = None
     presets: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     source: str = ""

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from mosesplug.learning.length_exponent import learn_exponent
 from mosesplug.learning.lists.stored import read_run_source
 from mosesplug.metrics import Metric
 from mosesplug.metrics.protocol import score_sentences
+from mosesplug.metrics.scored import BudgetCost
 from mosesplug.optimizers import Optimizer, Problem, Progress, Solution, corpus_score
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers.problem import no_progress, normalize
@@ -34,6 +36,9 @@ from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning.warning_signs import find_list_signs, find_weight_signs
 from mosesplug.tuning_set import TuningSet
+
+if TYPE_CHECKING:
+    from mosesplug.learning.score_budget import ScoredLists
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,7 @@ class OptimizeResult:
         notes: what a user should know about the result.
         seconds_loading, seconds_learning: wall-clock time of both steps.
         cpu_seconds: CPU time of learning in all threads.
+        budget: what ``--score-budget`` left out; None without a budget.
     """
 
     data: LearningData
@@ -60,6 +66,7 @@ class OptimizeResult:
     seconds_loading: float
     seconds_learning: float
     cpu_seconds: float
+    budget: BudgetCost | None = None
 
     def score_domains(self) -> list[DomainScore]:
         """Return each domain's scores, learned from and held out; empty without domains."""
@@ -185,11 +192,16 @@ def optimize(
             progress=progress,
         )
 
-    cost: list[str] = []
+    cost, cost_notes = None, []
     if settings.score_budget is None:
         result = learn(data)
     else:
-        data, result, *cost = _learn_within_budget(data, settings.score_budget, learn)
+        from mosesplug.learning.score_budget import ScoredLists, describe_cost  # has kernels
+
+        lists = ScoredLists(data, settings.score_budget)
+        data, result = _learn_within_budget(lists, settings.score_budget, learn)
+        cost = lists.measure_cost(result.solution.weights)
+        cost_notes = [describe_cost(cost)]
     return OptimizeResult(
         data,
         held_out,
@@ -203,36 +215,39 @@ def optimize(
         (
             *result.solution.notes,
             *_explain_untuned(data.problem, optimizer, settings.selection),
-            *cost,
+            *cost_notes,
         ),
         loaded - began,
         time.perf_counter() - loaded,
         time.process_time() - cpu,
+        cost,
     )
 
 
 def _learn_within_budget(
-    data: LearningData, budget: int, learn: Callable[[LearningData], LearningResult]
-) -> tuple[LearningData, LearningResult, str]:
+    lists: ScoredLists, budget: int, learn: Callable[[LearningData], LearningResult]
+) -> tuple[LearningData, LearningResult]:
     """Learn until the result chooses scored hypotheses, or the budget is used up.
 
     Args:
         budget: most texts of each sentence to score.
 
     Returns:
-        The data with the scored hypotheses, the result, and what the budget costs.
+        The data with the scored hypotheses, and the result.
     """
-    from mosesplug.learning.score_budget import ScoredLists  # has kernels
-
-    lists = ScoredLists(data, budget)
-    lists.extend(data.start.weights)
+    lists.extend(lists.data.start.weights)
     # Each time takes half of what a sentence has left, so so many use up a budget.
     for n_left in range(budget.bit_length(), -1, -1):
         data = lists.take()
         result = learn(data)
-        if not (n_left and lists.extend(result.solution.weights)):
+        # Runs are compared by their scores, which should be those of all hypotheses.
+        weights = [run.solution.weights for run in result.runs]
+        if result.chosen_run is None:
+            weights.append(result.solution.weights)
+        has_more = [lists.extend(vector) for vector in weights if n_left]
+        if not any(has_more):
             break
-    return data, result, lists.describe(result.solution.weights)
+    return data, result
 
 
 def validate(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from mosesplug.arrays import Weights
 from mosesplug.errors import Message, UsageError, count_noun
 from mosesplug.learning.inputs import LearningData
+from mosesplug.metrics.scored import BudgetCost
 from mosesplug.optimizers.line_search.winners import (
     choose_within_budget,
     find_winners,
@@ -34,6 +35,7 @@ class ScoredLists:
         UsageError: the data are no n-best lists with texts.
 
     Attributes:
+        data: the lists, without scores.
         budgets: int64 ``[n_sentences]``, how many more texts of each sentence may be scored.
         is_scored: bool ``[n_hyps]``.
         n_texts: number of texts that are scored.
@@ -42,7 +44,7 @@ class ScoredLists:
     def __init__(self, data: LearningData, budget: int) -> None:
         if data.questions is None:
             raise UsageError("{--score-budget} chooses among texts: give n-best lists with texts")
-        self._data, self._questions = data, data.questions
+        self.data, self._questions = data, data.questions
         self._lists = lists = data.problem.tuning_set
         self._owners = np.repeat(np.arange(lists.n_sentences), np.diff(lists.offsets))
         self._texts = number_texts(self._owners, data.questions.texts)
@@ -78,7 +80,7 @@ class ScoredLists:
         portions[wanted] = np.where(n_texts <= left, left, half)[wanted]
         choice = choose_within_budget(
             lists,
-            self._data.problem.metric,
+            self.data.problem.metric,
             self._visited,
             needed=ranks == 0,
             ranks=ranks,
@@ -104,25 +106,34 @@ class ScoredLists:
         rows = np.flatnonzero(self.is_scored)
         lists = self._lists.take_hypotheses(rows)
         lists, watched = self._questions.split(lists, self._statistics[rows])
-        problem = replace(self._data.problem, tuning_set=lists)
-        return replace(self._data, problem=problem, watched_metrics=watched)
+        problem = replace(self.data.problem, tuning_set=lists)
+        return replace(self.data, problem=problem, watched_metrics=watched)
 
-    def describe(self, weights: Weights) -> str:
+    def measure_cost(self, weights: Weights) -> BudgetCost:
         """Return what is scored, and what that costs the resulting weights."""
         lists = self._lists
-        wins = find_winners(lists, self._data.problem.metric, [self._visited[0], weights])
-        share = float(self.is_scored[wins].mean()) if wins.any() else 1.0
-        n_unscored = len(self.find_unscored(weights))
-        first_bests = "the new weights choose scored hypotheses only"
-        if n_unscored:
-            first_bests = (
-                f"in {count_noun(n_unscored, 'sentence')}, the new weights choose a hypothesis "
-                "that is not scored, so that the score at the end is not that of all hypotheses: "
-                "raise {--score-budget}"
-            )
-        return Message(
-            f"{np.count_nonzero(self.is_scored)} of {lists.n_hyps} hypotheses "
-            f"({count_noun(self.n_texts, 'text')}) are scored within the score budget, and "
-            f"{100 * share:.0f}% of those that win along an axis or between the first and the new "
-            f"weights; {first_bests}"
+        wins = find_winners(lists, self.data.problem.metric, [self._visited[0], weights])
+        return BudgetCost(
+            lists.n_hyps,
+            int(self.is_scored.sum()),
+            self.n_texts,
+            int(wins.sum()),
+            int((wins & self.is_scored).sum()),
+            len(self.find_unscored(weights)),
         )
+
+
+def describe_cost(cost: BudgetCost) -> str:
+    """Return what a budget cost, in a sentence."""
+    first_bests = "the new weights choose scored hypotheses only"
+    if cost.unscored_first_bests:
+        first_bests = (
+            f"in {count_noun(cost.unscored_first_bests, 'sentence')}, the new weights choose a "
+            "hypothesis that is not scored, so that the score at the end is not that of all "
+            "hypotheses: raise {--score-budget}"
+        )
+    return Message(
+        f"{cost.scored} of {cost.hypotheses} hypotheses ({count_noun(cost.texts, 'text')}) are "
+        f"scored within the score budget, and {100 * cost.winning_share:.0f}% of those that win "
+        f"along an axis or between the first and the new weights; {first_bests}"
+    )

@@ -14,6 +14,34 @@ from mosesplug.metrics.outside import Formula, OutsideMetric, Question, TextScor
 from mosesplug.metrics.protocol import Metric, PreparedReferences
 
 
+@dataclass(frozen=True)
+class BudgetCost:
+    """What a score budget left out of lists.
+
+    Attributes:
+        hypotheses: number of hypotheses in the lists.
+        scored: number of those that have a score and take part.
+        texts: number of texts that were scored for them; equal texts of a sentence count once.
+        winners: number of hypotheses that win along an axis or between weights; see
+            ``optimizers.line_search.winners``.
+        scored_winners: number of those that take part.
+        unscored_first_bests: number of sentences in which the new weights choose a hypothesis that
+            has no score; None if it is unknown.
+    """
+
+    hypotheses: int = 0
+    scored: int = 0
+    texts: int = 0
+    winners: int = 0
+    scored_winners: int = 0
+    unscored_first_bests: int | None = None
+
+    @property
+    def winning_share(self) -> float:
+        """Share of the winners that take part; 1 if there are none."""
+        return self.scored_winners / self.winners if self.winners else 1.0
+
+
 def bind_source(metric: Metric, source: Sequence[bytes] | None) -> Metric:
     """Return a metric whose scorers read these source sentences, if they are known."""
     lines = None if source is None else tuple(source)

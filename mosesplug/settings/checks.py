@@ -44,8 +44,9 @@ def check_settings(settings: Sequence[Opt], given: Mapping[str, Any]) -> None:
                 raise UsageError(f"{name} requires {wanted}: add {wanted}, or omit {name}")
         for condition in setting.excludes:
             if _holds(condition, given):
+                why = f". {setting.excludes_because}" if setting.excludes_because else ""
                 raise UsageError(
-                    f"{name} and {spell(condition)} exclude each other: use one of them"
+                    f"{name} and {spell(condition)} exclude each other: use one of them{why}"
                 )
 
 

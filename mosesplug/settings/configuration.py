@@ -359,6 +359,9 @@ class Configuration:
             minimum=1,
             can_be_abbreviated=True,
             excludes=("online", "forest", "domains"),
+            excludes_because="The budget chooses hypotheses of n-best lists by the weights of an "
+            "iteration; an epoch changes them with each mini-batch, search graphs have no lists, "
+            "and each domain has weights of its own",
             details="For a --score-command that is too slow for all hypotheses: it scores at most "
             "N new texts of each sentence and iteration, first the decoder's 1-best, then those "
             "that win along an axis or between the weights of two decodings, then by rank. "

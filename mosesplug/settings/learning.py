@@ -213,9 +213,12 @@ class LearningSettings:
             "score-budget",
             help="Most texts of a sentence to score",
             excludes=(
-                *("from", "graphs", "domains", "length-exponent"),
-                *("heldout-nbest", "monitor-nbest", "folds", "runs"),
+                *("graphs", "domains", "length-exponent", "scores"),
+                *("heldout-nbest", "monitor-nbest", "folds"),
             ),
+            excludes_because="The budget scores what the learned weights choose among the lists to "
+            "learn from; other lists, the weights of a fold, divided scores and copies of features "
+            "would choose hypotheses without a score",
             details="For a --score-command that is too slow for all hypotheses: it scores at most "
             "N texts of each sentence. Half of them are chosen first: the 1-best of the starting "
             "weights, then those that win along an axis, then by rank. If the learned weights "

@@ -178,7 +178,7 @@ class NBestStore(StoreReader):
                 have no list. None, for a metric without references: as many as the lists of this
                 and all earlier iterations have.
             record: plain data and arrays to store with the iteration (weights, decoder command,
-                timings).
+                timings). It may be completed while ``n_best`` is read.
             threads: with more than one, the next block is read while one is processed.
             ahead_bytes: bytes of text that are read and checked before the first block is
                 processed, so that errors in them are found before kernels compile.
@@ -191,7 +191,7 @@ class NBestStore(StoreReader):
             StoreFull: the disk is full; finished iterations are kept.
             TypeError: ``record`` holds something that cannot be stored.
         """
-        encoded_record = encode_value(dict(record))
+        encode_value(dict(record))  # an error comes before the lists are read
         writing.reject_open_iteration(
             self._environment, self._load(), f"add iteration {iteration} to"
         )
@@ -207,7 +207,7 @@ class NBestStore(StoreReader):
             ahead_bytes=ahead_bytes,
         )
         environment, state = self._environment, self._load()
-        whole = writing.enlarge(state, ingest, metric)
+        whole, encoded_record = writing.enlarge(state, ingest, metric), encode_value(dict(record))
 
         # It runs again if the map must grow, so it may depend on the transaction only.
         def write(transaction: Any) -> None:

@@ -44,10 +44,13 @@ def conclude(context: Context, reason: str) -> Result:
     write_result_files(context, len(records), last)
     chosen = _choose(context, records)
     configuration, workspace = context.configuration, context.workspace
+    scored_at_end, score_before = None, None
     if configuration.score_budget is not None and chosen.scored_on == "lists":
-        iterations = find_window(context, len(records))
+        iterations, score_before = find_window(context, len(records)), chosen.score
         problem = build_problem(context, len(records))
-        score = score_left_out(context, problem, iterations, chosen.weights, chosen.score)
+        score, scored_at_end = score_left_out(
+            context, problem, iterations, chosen.weights, score_before
+        )
         chosen = replace(chosen, score=score)
     warnings = guard_result(context, chosen.weights)
     is_heldout = chosen.scored_on == "heldout"
@@ -81,6 +84,8 @@ def conclude(context: Context, reason: str) -> Result:
         is_online=configuration.online is not None,
         warnings=warnings,
         monitors=_score_monitors(context, records, chosen.weights),
+        scored_at_end=scored_at_end,
+        score_before=score_before,
     )
     write_atomic(workspace.summary, result.as_json(format_date(), __version__))
     for text in () if context.ahead is None else context.ahead.describe():

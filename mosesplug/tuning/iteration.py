@@ -7,8 +7,8 @@ a kill.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from formats.errors import FormatError
 from formats.extractor.data import SparseColumns, write_features, write_scores
+from formats.nbest.block import NBestList
 from formats.text import write_atomic
 from formats.weights.files import InitOpt, format_dense, format_init_opt
 from mosesplug.decoders.layout import arrange_groups
@@ -41,8 +42,9 @@ from mosesplug.tuning.online.state import (
     forget_earlier_states,
 )
 from mosesplug.tuning.parallel.optimize import optimize_sharded
-from mosesplug.tuning.score_budget import describe_unscored, make_list_budget
+from mosesplug.tuning.score_budget import ListBudget, count_unscored, make_list_budget
 from mosesplug.tuning.selection import require_matches
+from mosesplug.tuning.stopping import find_reason_to_stop
 from mosesplug.tuning.weights import Weights, arrange_ranges, to_model_weights
 from mosesplug.tuning.workdir.iteration_files import (
     weights_path,
@@ -76,6 +78,8 @@ def finish_iteration(context: Context) -> None:
     result = optimize_weights(context, current)
     # A strict run must end before weights that it rejects can be resumed from.
     guard_weights(context, result.weights)
+    n_unscored = count_unscored(context, current.iteration, result.weights)
+    result = replace(result, unscored_first_bests=n_unscored)
     if (held_out := context.held_out) is not None:
         before, start = read_evaluations(store.iterations()[:-1]), read_start(current).weights
         evaluations = held_out.evaluate_iteration(current.iteration, start, result.weights, before)
@@ -85,8 +89,15 @@ def finish_iteration(context: Context) -> None:
     if result.learner is not None:
         forget_earlier_states(store)
     write_result_files(context, current.iteration, result)
-    if note := describe_unscored(context, current.iteration, result.weights):
-        context.watch(Note(note))
+    # Those that the result chooses are scored at the end of the run.
+    if n_unscored is not None and not find_reason_to_stop(context):
+        context.watch(
+            Note(
+                f"iteration {current.iteration}: of its lists, the new weights choose a hypothesis "
+                f"that the score budget left out in {n_unscored} of "
+                f"{context.references.n_sentences} sentences"
+            )
+        )
     context.watch(
         IterationFinished(
             current.iteration,
@@ -177,21 +188,31 @@ def store_lists(context: Context, iteration: int, weights: Weights, lists: Decod
         n_sentences=n_sentences,
         watch=context.watch,
     )
-    budget = make_list_budget(context, iteration, weights)
+    record, budget = start.as_record(), make_list_budget(context, iteration, weights)
+    if budget is not None:
+        blocks = _record_cost(budget, blocks, record)
     try:
         context.store.add_iteration(
             iteration,
-            blocks if budget is None else budget.limit(blocks),
+            blocks,
             metric=context.configuration.metric,
             references=context.references,
             n_sentences=n_sentences,
-            record=start.as_record(),
+            record=record,
             threads=context.configuration.optimization.threads,
         )
     except FormatError as error:
         raise lists.failure(f"the decoder wrote a list that cannot be used: {error}") from error
     if budget is not None:
         context.watch(Note(budget.describe(iteration)))
+
+
+def _record_cost(
+    budget: ListBudget, blocks: Iterator[NBestList], record: dict[str, Any]
+) -> Iterator[NBestList]:
+    """Yield lists within a budget; complete the record of the iteration at their end."""
+    yield from budget.limit(blocks)
+    record["budget"] = asdict(budget.cost)
 
 
 def optimize_weights(context: Context, current: IterationRecord) -> IterationResult:

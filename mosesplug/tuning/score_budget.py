@@ -11,7 +11,7 @@ that the result chooses are scored, so that the score of the result is that of a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,10 +24,10 @@ from mosesplug.events import Note
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Metric
 from mosesplug.metrics.hypotheses import HypothesisRanges
+from mosesplug.metrics.scored import BudgetCost
 from mosesplug.optimizers import Problem, corpus_score
 from mosesplug.optimizers.line_search.winners import Choice, choose_within_budget, number_texts
 from mosesplug.tuning.context import Context
-from mosesplug.tuning.stopping import find_reason_to_stop
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import read_start
 from mosesplug.tuning_set import SparseRows, TuningSet
@@ -43,8 +43,7 @@ class ListBudget:
         groups: the dense features of the run.
         visited: the weights of all decodings so far, in order.
         known: the texts of each sentence that earlier iterations have scored.
-        listed, scored: number of hypotheses that ``limit`` was given, and has left.
-        winners, scored_winners: number of those on upper envelopes.
+        cost: what ``limit`` has left out so far.
     """
 
     size: int
@@ -52,10 +51,7 @@ class ListBudget:
     groups: tuple[tuple[str, int], ...]
     visited: tuple[Weights, ...]
     known: tuple[frozenset[bytes], ...]
-    listed: int = 0
-    scored: int = 0
-    winners: int = 0
-    scored_winners: int = 0
+    cost: BudgetCost = field(default_factory=BudgetCost)
 
     def limit(self, blocks: Iterator[NBestList]) -> Iterator[NBestList]:
         """Yield lists with the chosen hypotheses, and count them."""
@@ -63,11 +59,16 @@ class ListBudget:
             if (choice := self._choose(block)) is None:
                 yield block  # storing the list reports what is wrong
                 continue
-            self.listed += len(block)
-            self.scored += int(choice.rows.sum())
-            self.winners += int(choice.wins.sum())
-            self.scored_winners += int((choice.wins & choice.rows).sum())
-            yield block.take(np.flatnonzero(choice.rows))
+            rows, cost = np.flatnonzero(choice.rows), self.cost
+            texts = {(int(block.sentence_ids[row]), block.text(row)) for row in rows.tolist()}
+            self.cost = BudgetCost(
+                cost.hypotheses + len(block),
+                cost.scored + len(rows),
+                cost.texts + sum(text not in self.known[sentence] for sentence, text in texts),
+                cost.winners + int(choice.wins.sum()),
+                cost.scored_winners + int((choice.wins & choice.rows).sum()),
+            )
+            yield block.take(rows)
 
     def reduce(self, block: NBestList) -> NBestList:
         """Return the chosen hypotheses as ``limit`` does, but none of invalid lists."""
@@ -76,11 +77,11 @@ class ListBudget:
 
     def describe(self, iteration: int) -> str:
         """Return what the budget costs in this iteration."""
-        share = self.scored_winners / max(1, self.winners)
+        cost = self.cost
         return (
-            f"iteration {iteration}: {self.scored} of {self.listed} hypotheses are scored within "
-            f"the score budget, and {100 * share:.0f}% of those that win along an axis or between "
-            "the weights of two decodings"
+            f"iteration {iteration}: {cost.scored} of {cost.hypotheses} hypotheses are scored "
+            f"within the score budget, and {100 * cost.winning_share:.0f}% of those that win along "
+            "an axis or between the weights of two decodings"
         )
 
     def _choose(self, block: NBestList) -> Choice | None:
@@ -130,26 +131,22 @@ def make_list_budget(context: Context, iteration: int, weights: Weights) -> List
     )
 
 
-def describe_unscored(context: Context, iteration: int, weights: Weights) -> str | None:
+def count_unscored(context: Context, iteration: int, weights: Weights) -> int | None:
     """Return in how many sentences new weights choose what the budget left out.
 
-    None without a budget, after the last iteration, or if the lists of the decoder are not there.
+    None without a budget, or if the lists of the decoder are not there.
     """
-    if context.configuration.score_budget is None or find_reason_to_stop(context):
+    if context.configuration.score_budget is None:
         return None
     if _find_missing(context, range(iteration, iteration + 1)):
         return None
     lists = context.store.tuning_set()
-    left_out = _find_left_out(context, range(iteration, iteration + 1), lists, weights)
-    return (
-        f"iteration {iteration}: of its lists, the new weights choose a hypothesis that the score "
-        f"budget left out in {len(left_out)} of {lists.n_sentences} sentences"
-    )
+    return len(_find_left_out(context, range(iteration, iteration + 1), lists, weights))
 
 
 def score_left_out(
     context: Context, problem: Problem, iterations: range, weights: Weights, score: float | None
-) -> float | None:
+) -> tuple[float | None, int | None]:
     """Return the score of weights on all hypotheses, left-out ones included.
 
     The left-out hypotheses that the weights choose are scored now, at most one of each sentence.
@@ -159,6 +156,10 @@ def score_left_out(
         iterations: whose lists, as the decoder wrote them, are read again.
         weights: the result of the run.
         score: their score on the scored hypotheses, which is returned if they choose no other one.
+
+    Returns:
+        The score, and the number of hypotheses that were scored for it; None if the lists of the
+        decoder are not there.
 
     Raises:
         DataError: a command failed, or its answer cannot be used.
@@ -171,7 +172,7 @@ def score_left_out(
                 is_warning=True,
             )
         )
-        return score
+        return score, None
     lists = problem.tuning_set
     left_out = _find_left_out(context, iterations, lists, weights)
     if not left_out:
@@ -181,7 +182,7 @@ def score_left_out(
                 "score is that of all hypotheses"
             )
         )
-        return score
+        return score, 0
     texts = HypothesisRanges.of_lines(list(left_out.values()), np.array(list(left_out)))
     vector = context.vector(weights, lists.space)
     rows = lists.first_best(vector)
@@ -199,7 +200,7 @@ def score_left_out(
             f"and the score of the result is {whole:.6f}{before}"
         )
     )
-    return whole
+    return whole, len(left_out)
 
 
 def _find_missing(context: Context, iterations: range) -> Path | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import subprocess
 import sys
 from collections import Counter
@@ -19,8 +20,10 @@ from mosesplug.cli.main import main
 from mosesplug.errors import UsageError
 from mosesplug.events import Note
 from mosesplug.learning.data import read_data
+from mosesplug.learning.optimize import bind_optimizer, optimize
 from mosesplug.metrics import metric
 from mosesplug.results.report.gather import gather_report_steps
+from mosesplug.results.views.list_statistics import describe_iteration
 from mosesplug.results.views.run import open_run
 from mosesplug.results.views.texts import ParallelText
 from mosesplug.settings.learning import make_learning_settings
@@ -203,6 +206,16 @@ def test_stored_scores_are_read_without_the_command(toy: Toy, log: Log) -> None:
         read(**commands)
     known = read(**commands, refs=run.references).problem.tuning_set.stats
     np.testing.assert_array_equal(known, whole[:, :2])
+    # A budget of whole lists asks the same, and changes nothing.
+    settings = [
+        make_learning_settings({"from": place, "algorithm": "kbmira", **commands, **more})
+        for more in ({"refs": run.references}, {"refs": run.references, "score-budget": 100})
+    ]
+    plain, within = (optimize(each, bind_optimizer(each)) for each in settings)
+    one, other = (result.learning.solution for result in (plain, within))
+    assert one.weights.tobytes() == other.weights.tobytes()
+    assert within.budget is not None
+    assert within.budget.scored == within.budget.hypotheses == len(whole)
     assert len(scored(toy.directory / "work.log")) == count
     # A report has the scores of parts, and those of a command that the run did not know.
     other = command(toy.directory / "other.log").replace("SHARE=", "OTHER=")
@@ -341,6 +354,20 @@ def test_a_budget_limits_new_texts(toy: Toy, log: Log) -> None:
     assert len(notes) == 2 * n_iterations
     assert f"left out in {len(left_out)} of {n_sentences} sentences: these" in notes[-1]
     assert f"the score of the result is {result.score:.6f} instead of" in notes[-1]
+    document = json.loads((toy.directory / "work" / "summary.json").read_bytes())
+    assert document["result"]["score_budget"]["scored_at_end"] == len(left_out)
+    assert f"instead of {document['result']['score_budget']['score_before']:.6f}" in notes[-1]
+    costs = [iteration["score_budget"] for iteration in document["iterations"]]
+    assert sum(cost["texts"] for cost in costs) == len(stored)
+    for iteration, cost in enumerate(costs, start=1):
+        start = f"iteration {iteration}: {cost['scored']} of {cost['hypotheses']} hypotheses are"
+        assert any(note.startswith(start) for note in notes)
+        left = f"left out in {cost['unscored_first_bests']} of {n_sentences} sentences"
+        assert iteration == n_iterations or any(note.endswith(left) for note in notes)
+    with open_run(toy.directory / "work") as opened:
+        facts = [describe_iteration(opened, record) for record in opened.records]
+    assert [fact.listed for fact in facts] == [cost["hypotheses"] for cost in costs]
+    assert [fact.left_out for fact in facts] == [cost["unscored_first_bests"] for cost in costs]
     again = tune(replace(run, existing="continue"), log)
     assert again.score == result.score
     assert len(list_asked(toy, "work")) == len(asked)

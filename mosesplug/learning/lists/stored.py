@@ -25,6 +25,7 @@ from mosesplug.learning.lists.outside import (
     find_scores,
     make_named_metrics,
 )
+from mosesplug.learning.questions import Questions
 from mosesplug.learning.watched import (
     WatchedMetric,
     find_watched,
@@ -44,10 +45,10 @@ from mosesplug.metrics.registry import (
     outside_of_signature,
     sign_parts,
 )
+from mosesplug.metrics.scored import leave_unasked, require_scorer
 from mosesplug.optimizers import Progress
 from mosesplug.sentence_ids import arrange_lines
 from mosesplug.settings.learning import LearningSettings
-from mosesplug.settings.scores.files import ScoreSource
 from mosesplug.settings.sentences.source import read_source_lengths
 from mosesplug.settings.spellings import spell_range
 from mosesplug.settings.toml import read_settings
@@ -128,7 +129,10 @@ def find_run_source(store: Path) -> Path | None:
 def read_store(
     settings: LearningSettings, store: Path, progress: Progress, given: GivenData
 ) -> LearningData:
-    """Return the merged lists of the store of a run; see ``read_data``."""
+    """Return the merged lists of the store of a run; see ``read_data``.
+
+    With a score budget, the commands of the metric are asked later.
+    """
     references: References | None = given.references or settings.references
     with open_run_store(store, with_lists=True) as (path, opened):
         records = opened.iterations()
@@ -151,6 +155,7 @@ def read_store(
             references = NO_REFERENCES
         # References change nothing in stored scores from outside.
         is_scored_again = references is not None and (bool(sources) or needs_texts(metric))
+        require_scorer(metric, settings.score_budget)
         lists = opened.tuning_set(selected)
         if not is_scored_again and metric != (stored := metric_of_signature(signature)):
             columns = find_columns(metric, stored)
@@ -166,6 +171,7 @@ def read_store(
         if references is None and needing:
             raise UsageError(f"to report {needing[0]}, use {{--refs}} FILE")
         notes: tuple[str, ...] = ()
+        questions: Questions | None = None
         watched_metrics: tuple[WatchedMetric, ...] = ()
         if first := (metric, *watched) if is_scored_again else watched:
             references = references or NO_REFERENCES
@@ -176,10 +182,9 @@ def read_store(
                 settings.lists.ids,
                 opened.first_hypotheses,
             )
-            statistics, prepared = _score_again(
-                opened, path, selected, lists, first, lines, references, sources,
-                settings.threads, progress,
-            )  # fmt: skip
+            statistics, prepared, questions = _score_again(
+                opened, path, selected, lists, first, lines, references, settings, progress
+            )
             scored, watched_metrics = split_statistics(
                 replace(lists, stats=statistics), first[0], first[1:]
             )
@@ -199,9 +204,10 @@ def read_store(
                 default=decoded_with.vector(lists.space) if any(decoded_with.dense) else None,
             )
     hypotheses = sum(records[number - 1].hypotheses for number in selected)
-    return make_list_data(
+    data = make_list_data(
         lists, metric, start, signature, hypotheses, settings.threads, watched_metrics, notes
     )
+    return replace(data, questions=questions)
 
 
 def _make_metrics_of_store(settings: LearningSettings, store: Path) -> tuple[OutsideMetric, ...]:
@@ -238,14 +244,15 @@ def _score_again(
     metrics: Sequence[Metric],
     lines: Sequence[Sequence[bytes]],
     references: References,
-    sources: Sequence[ScoreSource],
-    threads: int,
+    settings: LearningSettings,
     progress: Progress,
-) -> tuple[NDArray[Any], PreparedReferences]:
-    """Return statistics of all metrics side by side, and references.
+) -> tuple[NDArray[Any], PreparedReferences, Questions | None]:
+    """Return joined statistics of all metrics, references, and what to ask later.
 
-    The references are those of the first metric.
+    The references are those of the first metric. With a score budget, commands are asked later;
+    without one, the last is None.
     """
+    sources, threads, questions = settings.lists.scores, settings.threads, None
     for metric in metrics:
         if needs_outside(metric) and not sources:
             raise UsageError(
@@ -275,7 +282,10 @@ def _score_again(
     outside = None
     if needs_outside(joined):
         outside = find_scores(sources, owners, texts, store.sentence_ids)
+    if settings.score_budget is not None:
+        questions = Questions(metrics[0], tuple(metrics[1:]), prepared, texts, threads)
+        joined = leave_unasked(joined)
     statistics = compute_statistics(joined, prepared, *hypotheses, outside, threads=threads)
     if len(metrics) > 1 and isinstance(prepared, InterpolatedReferences):
         prepared = prepared.parts[0]
-    return statistics, prepared
+    return statistics, prepared, questions

@@ -43,11 +43,15 @@ class IterationFacts:
         monitors: score of each monitor after the iteration, by its name.
         seconds_decoding, seconds_optimizing: wall times.
         weights: dense weights that it was decoded with, divided by their L1 norm.
+        listed: with a score budget, number of hypotheses that the decoder listed.
+        winners_scored: with a score budget, share of those that can win which have a score.
+        left_out: with a score budget, number of sentences in which the new weights choose a
+            hypothesis without score.
     """
 
     JSON_KEYS: ClassVar = (
         "number sentences hypotheses new_hypotheses graphs stored_bytes change score oracle optimum"
-        " date held_out? monitors?"
+        " date held_out? monitors? listed? winners_scored? left_out?"
     )
 
     number: Annotated[int, Shown(label="iteration")]
@@ -66,6 +70,9 @@ class IterationFacts:
     seconds_optimizing: Annotated[float, Shown(format_seconds, "optimizing")]
     weights: tuple[float, ...]
     monitors: Mapping[str, float] = field(default_factory=dict)
+    listed: Annotated[int | None, Shown()] = None
+    winners_scored: Annotated[float | None, Shown(".0%", "winners scored")] = None
+    left_out: Annotated[int | None, Shown(label="left out")] = None
 
 
 @dataclass(frozen=True)

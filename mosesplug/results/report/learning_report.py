@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +60,7 @@ class FitReport:
             "result": {"score": learned.solution.score, "held_out": learned.held_out},
             "weights": self.weights,
             "length_exponent": self.length_exponent,
+            **({} if result.budget is None else {"score_budget": asdict(result.budget)}),
             "notes": result.notes,
             "warnings": self.warnings,
             "runs": [

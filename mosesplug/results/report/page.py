@@ -48,12 +48,18 @@ _COLUMNS = {
     "hypotheses": "In the n-best lists of the iteration.",
     "new": "Hypotheses that no earlier iteration had. When hardly any is new, further iterations "
     "change little.",
+    "listed": "Hypotheses of the decoder. Those that the score budget left out do not take part.",
+    "winners scored": "Of the hypotheses that win along an axis or between the weights of two "
+    "decodings, the share that the score budget scored.",
+    "left out": "Sentences in which the new weights choose a hypothesis that the score budget left "
+    "out.",
     "decoding": "Wall time of the decoder.",
     "optimizing": "Wall time of the optimizer.",
 }
 
 _ITERATION_FIELDS = (
-    "number score optimum oracle held_out hypotheses new_hypotheses seconds_decoding "
+    "number score optimum oracle held_out hypotheses new_hypotheses listed winners_scored left_out "
+    "seconds_decoding "
     "seconds_optimizing"
 )
 

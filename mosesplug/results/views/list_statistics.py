@@ -31,6 +31,7 @@ from mosesplug.store import IterationRecord
 from mosesplug.tuning.workdir.records import (
     HELD_OUT,
     list_series,
+    read_budget_cost,
     read_list_figures,
     read_result,
     read_start,
@@ -322,6 +323,7 @@ def describe_iteration(run: StoredRun, record: IterationRecord) -> IterationFact
     lists = read_list_figures(record)
     series = list_series(() if result is None else result.heldout)
     held_out = [score for _, score in series.pop(HELD_OUT, ())]
+    cost = read_budget_cost(record)
     return IterationFacts(
         number=record.iteration,
         sentences=lists.sentences,
@@ -339,4 +341,7 @@ def describe_iteration(run: StoredRun, record: IterationRecord) -> IterationFact
         seconds_decoding=start.seconds_decoding,
         seconds_optimizing=0.0 if result is None else result.seconds_optimizing,
         weights=start.weights.normalize().dense,
+        listed=None if cost is None else cost.hypotheses,
+        winners_scored=None if cost is None else cost.winning_share,
+        left_out=None if cost is None else cost.unscored_first_bests,
     )

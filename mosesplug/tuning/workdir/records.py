@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from mosesplug.errors import StoreError
+from mosesplug.metrics.scored import BudgetCost
 from mosesplug.store import IterationRecord
 from mosesplug.store.stored import convert
 from mosesplug.tuning.weights import Weights
@@ -72,6 +73,7 @@ class IterationStart:
         weights: that it was decoded with, before any normalization.
         settings: settings that determine the results, by name, to compare with a resumed run.
         command: the decoder's command line.
+        budget: what ``--score-budget`` left out of its lists; None without a budget.
     """
 
     weights: Weights
@@ -79,6 +81,7 @@ class IterationStart:
     settings: Mapping[str, str]
     command: tuple[str, ...]
     seconds_decoding: float
+    budget: BudgetCost | None = None
 
     def as_record(self) -> dict[str, Any]:
         """Return plain data for the store."""
@@ -88,6 +91,7 @@ class IterationStart:
             "settings": dict(self.settings),
             "command": list(self.command),
             "seconds_decoding": self.seconds_decoding,
+            **({} if self.budget is None else {"budget": asdict(self.budget)}),
         }
 
     @classmethod
@@ -129,6 +133,8 @@ class IterationResult:
             shards have them, or they are not kept.
         signs: name and message of each warning sign in the lists of the first epoch, if these are
             not kept; else None.
+        unscored_first_bests: number of sentences in which the new weights choose a hypothesis that
+            ``--score-budget`` left out of the iteration; None if it is unknown.
     """
 
     weights: Weights
@@ -141,6 +147,7 @@ class IterationResult:
     learner: Mapping[str, Any] | None = None
     elsewhere: ListFigures | None = None
     signs: tuple[tuple[str, str], ...] | None = None
+    unscored_first_bests: int | None = None
 
     def as_record(self) -> dict[str, Any]:
         """Return plain data for the store."""
@@ -157,6 +164,11 @@ class IterationResult:
             # The spelling of this key is that of stored runs.
             "shards": None if self.elsewhere is None else asdict(self.elsewhere),
             **({} if self.signs is None else {"signs": [list(sign) for sign in self.signs]}),
+            **(
+                {}
+                if self.unscored_first_bests is None
+                else {"unscored_first_bests": self.unscored_first_bests}
+            ),
         }
 
     @classmethod
@@ -176,6 +188,18 @@ class IterationResult:
 
 def _encode_weights(weights: Weights) -> dict[str, Any]:
     return {"dense": list(weights.dense), "sparse": dict(weights.sparse)}
+
+
+def read_budget_cost(record: IterationRecord) -> BudgetCost | None:
+    """Return what the score budget left out of an iteration; None without a budget.
+
+    Raises:
+        StoreError: the record is corrupt.
+    """
+    cost = read_start(record).budget
+    if cost is None or record.result is None:
+        return cost
+    return replace(cost, unscored_first_bests=read_result(record).unscored_first_bests)
 
 
 @contextmanager

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mosesplug.errors import DataError
+from mosesplug.metrics.scored import BudgetCost
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import (
     HELD_OUT,
     ListFigures,
     list_series,
+    read_budget_cost,
     read_list_figures,
     read_result,
     read_start,
@@ -37,6 +39,7 @@ class IterationFigures(ListFigures):
             loss, norm of the weights, number of nonzero weights, updates, and more.
         heldout: ``(updates, score)`` of each decoding of the held-out set.
         monitors: the same of each monitor, by its name.
+        budget: what ``--score-budget`` left out of its lists; None without a budget.
     """
 
     number: int
@@ -48,6 +51,7 @@ class IterationFigures(ListFigures):
     curve: tuple[Mapping[str, Any], ...] = ()
     heldout: tuple[tuple[int, float], ...] = ()
     monitors: Mapping[str, tuple[tuple[int, float], ...]] = field(default_factory=dict)
+    budget: BudgetCost | None = None
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,9 @@ class Result:
             them.
         warnings: signs that something is wrong, in sentences.
         monitors: the score of each monitor with these weights, by its name.
+        scored_at_end: with ``--score-budget``, the number of left-out hypotheses that these weights
+            choose, which were scored after the last iteration; None if nothing was looked for.
+        score_before: the score without these hypotheses.
     """
 
     weights: Weights
@@ -90,6 +97,8 @@ class Result:
     uses_graphs: bool = False
     warnings: tuple[str, ...] = ()
     monitors: Mapping[str, float] = field(default_factory=dict)
+    scored_at_end: int | None = None
+    score_before: float | None = None
 
     def as_json(self, finished: str, version: str) -> bytes:
         """Return ``summary.json``.
@@ -113,6 +122,16 @@ class Result:
                 "score": self.score,
                 "score_of": self.scored_on,
                 **({"monitors": dict(self.monitors)} if self.monitors else {}),
+                **(
+                    {}
+                    if self.scored_at_end is None
+                    else {
+                        "score_budget": {
+                            "scored_at_end": self.scored_at_end,
+                            "score_before": self.score_before,
+                        }
+                    }
+                ),
                 "weights": self.weights.by_name(self.names),
             },
             "iterations": [self._iteration(iteration) for iteration in self.iterations],
@@ -128,6 +147,7 @@ class Result:
             "sentences": iteration.sentences,
             "hypotheses": iteration.hypotheses,
             "new_hypotheses": iteration.new_hypotheses,
+            **({} if iteration.budget is None else {"score_budget": asdict(iteration.budget)}),
             "weights": iteration.weights.by_name(self.names),
             "curve": [dict(point) for point in iteration.curve],
             "heldout": _list_scores(iteration.heldout),
@@ -168,6 +188,7 @@ def summarize_iterations(records: Sequence[IterationRecord]) -> tuple[IterationF
                 curve=result.curve,
                 heldout=series.pop(HELD_OUT, ()),
                 monitors=series,
+                budget=read_budget_cost(record),
             )
         )
     return tuple(figures)

@@ -207,6 +207,11 @@ def test_the_first_bests_of_the_result_are_scored(size: int) -> None:
     (note,) = [note for note in within.notes if "score budget" in note]
     n_scored = within.data.problem.tuning_set.n_hyps
     assert note.startswith(f"{n_scored} of {N_SENTENCES * N_HYPOTHESES} hypotheses (")
+    cost = within.budget
+    assert cost is not None
+    counts_of_cost = (cost.hypotheses, cost.scored, cost.texts, cost.unscored_first_bests)
+    assert counts_of_cost == (whole.tuning_set.n_hyps, n_scored, len(asked), unscored)
+    assert 0 < cost.scored_winners <= cost.winners
     if unscored:
         assert f"in {unscored} sentence" in note
     else:
@@ -219,6 +224,22 @@ def test_the_first_bests_of_the_result_are_scored(size: int) -> None:
     assert len(Path("log").read_text().splitlines()) == len(asked)
 
 
+@pytest.mark.parametrize("select", ["median", "average"])
+def test_a_budget_for_several_runs(select: str) -> None:
+    shared = {"runs": 2, "select": select, "algorithm": "pro"}
+    plain = learn(scores=["SHARE=shares"], **shared)
+    within = learn(**{"score-command": [COMMAND], "score-budget": N_HYPOTHESES}, **shared)
+    assert solution(within).weights.tobytes() == solution(plain).weights.tobytes()
+    few = learn(**{"score-command": [COMMAND], "score-budget": 4}, **shared)
+    assert few.budget is not None
+    assert few.budget.texts <= 4 * N_SENTENCES
+    assert few.budget.unscored_first_bests == 0
+    # All 1-bests are scored, those of a run that was not chosen, too: its score is right.
+    for run in few.learning.runs:
+        total = corpus_score(plain.data.problem, run.solution.weights)
+        assert run.solution.score == pytest.approx(total, abs=1e-12)
+
+
 def test_a_budget_is_checked() -> None:
     values: dict[str, Any] = {"score-command": [COMMAND], "score-budget": 2}
     with pytest.raises(UsageError, match="BLEU: name a command's metric in --metric"):
@@ -226,6 +247,6 @@ def test_a_budget_is_checked() -> None:
     settings = make_learning_settings({"nbest": ["lists"], "refs": "refs", **values})
     with pytest.raises(UsageError, match="not a cross-validation: leave it out"):
         validate(settings, 3)
-    for other in ({"folds": 3}, {"runs": 3}, {"length-exponent": "0:1"}):
+    for other in ({"folds": 3}, {"scores": ["X=shares"]}, {"length-exponent": "0:1"}):
         with pytest.raises(UsageError, match="exclude each other"):
             learn(**values, **other)
