@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.words import Bytes, Floats32, Ints32, Positions
-from mosesplug.kernels import inlined_kernel, kernel
+from mosesplug.kernels import inlined_kernel, kernel, lean_kernel
 
 __all__ = ["ScannedPhrases", "scan_phrases", "scan_windows", "sum_features"]
 
@@ -39,7 +39,7 @@ class ScannedPhrases(NamedTuple):
     points: Ints32
 
 
-@inlined_kernel
+@lean_kernel
 def _is_blank(byte: int) -> bool:
     """Return whether ``bytes.split`` splits at a byte.
 
@@ -48,7 +48,7 @@ def _is_blank(byte: int) -> bool:
     return byte == _BLANK or _TAB <= byte <= _RETURN
 
 
-@inlined_kernel
+@lean_kernel
 def _parse(buffer: Bytes, at: int, end: int) -> tuple[int, int]:
     """Return an integer of up to six digits, or -1, and the position behind it."""
     value, first = 0, at
@@ -58,7 +58,7 @@ def _parse(buffer: Bytes, at: int, end: int) -> tuple[int, int]:
     return (value if at > first else -1), at
 
 
-@inlined_kernel
+@lean_kernel
 def _mix(code: np.uint64, value: int) -> np.uint64:
     code = (code ^ np.uint64(value)) * _PRIME
     return code ^ (code >> _SHIFT)
@@ -68,7 +68,7 @@ def _mix(code: np.uint64, value: int) -> np.uint64:
 def _hash_bytes(code: np.uint64, buffer: Bytes, begin: int, end: int) -> np.uint64:
     code = _mix(code, end - begin)
     for at in range(begin, end):
-        code = _mix(code, buffer[at])
+        code = _mix(code, np.int64(buffer[at]))
     return code
 
 
