@@ -18,6 +18,7 @@ WORDS = (b"the", b"a", b"house", b"dog", b"is", b"red", b"old", b"home", b"she",
 HOSTILE = (
     b"<img src=x onerror=\"document.title='image'\"> the old house",
     b"</script><script>document.title='script'</script> a dog",
+    "<b>\u202dالبيت</b> e\u0301 \U0001f469\u200d\U0001f680 ".encode() + b"long" * 2500,
     b"the \x1b[31m red \xe2\x80\xae house \xff is old",
 )
 N_SENTENCES = 12

@@ -176,7 +176,12 @@ def test_search_and_a_sentence_with_hostile_texts(shown: Shown) -> None:
     assert "</script><script>document.title='script'</script>" in detail
     for role in ("1-best", "oracle", "hope", "fear", "sparse features", "1:"):
         assert role in detail
-    assert browser.evaluate("document.querySelectorAll('#panel-sentences :is(img, b)').length") == 0
+    assert "<b>\\u202dالبيت</b> e\u0301 \U0001f469\u200d\U0001f680 longlong" in detail
+    for tab in ("weights", "sentences", "curves", "runs", "report"):
+        browser.evaluate(f"document.querySelector('#tab-{tab}').click()")
+        assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    texts = "document.querySelectorAll(':is(#panel-sentences, #panel-runs, .changed) :is(img, b)')"
+    assert browser.evaluate(f"{texts}.length") == 0
     assert browser.evaluate("document.title").startswith("Tuning in")
     # An invalid expression is explained, and hides nothing.
     browser.open(shown.page, "#tab=sentences&search=(")
@@ -231,6 +236,17 @@ def test_two_runs_side_by_side(shown: Shown) -> None:
     )
     assert [row[0] for row in weights] == ["feature", "LM0_0", "TM0_0", "TM0_1"]
     assert 1 < len(sentences) <= N_SENTENCES
+    # A link leads to the present weights of both runs.
+    differing = "document.querySelector('.runs > div:last-child').textContent"
+    before = browser.evaluate(differing)
+    browser.evaluate("document.querySelector('#tab-weights').click()")
+    set_weight(browser, 0, -0.5)
+    browser.evaluate("document.querySelector('#tab-runs').click()")
+    browser.evaluate(set_field(".views select", "b", "change"))
+    after = browser.evaluate(differing)
+    browser.wait_for("location.hash.includes('run=1') && location.hash.includes('&weights=')")
+    shown.open(browser.evaluate("location.hash"))
+    assert before != after == browser.evaluate(differing)
     browser.evaluate("document.querySelector('.runs table:last-of-type button')?.click()")
     browser.evaluate("document.querySelector('#tab-curves').click()")
     assert browser.evaluate("document.querySelectorAll('.charts svg.chart').length") == 5

@@ -66,9 +66,13 @@ for (const { document, weights, probes } of task.runs) {
 }
 answer.fixed = task.fixed.map(([value, digits]) => format.formatFixed(value, digits));
 answer.words = words.compareWords("a c d", "a b c").map(({ kind, word }) => `${kind} ${word}`);
-const kept = { tab: "sentences", weights: [0.1, -2], base: 0, search: "a&b=c", changed: true };
-answer.state = [kept, state.decodeState(`#${state.encodeState(kept)}`)];
-answer.broken = state.decodeState("#weights=1,x&run=-1&sentence=1e9&factor=Infinity&other=1");
+const runs = [{ weights: [0.1, -2], base: 0 }, { point: 2, weights: [1], factor: -1 }];
+const kept = { tab: "sentences", search: "a&b=c", changed: true, other: 1, runs };
+answer.state = [kept, state.decodeState(`#${state.encodeState(kept)}`, 2)];
+answer.broken = state.decodeState("#weights=1,x&run=-1&sentence=1e9&factor=Infinity&odd=1", 1);
+const long = ["b", "d"].map((word) => `a ${Array(5000).fill(word).join(" ")} c`);
+answer.long = ["added", "missing", "same"].map((kind) =>
+  words.compareWords(...long).filter((change) => change.kind === kind).length);
 console.log(JSON.stringify(answer));
 """
 
@@ -207,7 +211,7 @@ def test_error_surfaces_are_those_of_decoding(answer: dict[str, Any]) -> None:
 
 def test_texts_have_no_control_characters(answer: dict[str, Any]) -> None:
     texts = answer["js"]["runs"][0]["texts"]
-    assert texts[2] == "the \\x1b[31m red \\u202e house \ufffd is old"
+    assert texts[3] == "the \\x1b[31m red \\u202e house \ufffd is old"
 
 
 def test_numbers_are_those_of_python(answer: dict[str, Any]) -> None:
@@ -216,12 +220,13 @@ def test_numbers_are_those_of_python(answer: dict[str, Any]) -> None:
 
 def test_differences_of_words(answer: dict[str, Any]) -> None:
     assert answer["js"]["words"] == ["same a", "missing b", "same c", "added d"]
+    assert answer["js"]["long"] == [5000, 5000, 2]
 
 
 def test_state_survives_the_address(answer: dict[str, Any]) -> None:
     kept, found = answer["js"]["state"]
     assert kept == found
-    assert answer["js"]["broken"] == {}
+    assert answer["js"]["broken"] == {"runs": [{}]}
 
 
 def test_types_of_scripts() -> None:

@@ -112,7 +112,7 @@ function show(session, node, report) {
     const fragment = location.hash;
     if (fragment === written || fragment === "") return;
     if (fragment.includes("=")) {
-      session.restore(decodeState(fragment));
+      session.restore(decodeState(fragment, session.runs.length));
       session.notify();
       return;
     }

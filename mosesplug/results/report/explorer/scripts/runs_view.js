@@ -19,15 +19,15 @@ const MOST = 50;
  */
 export function makeRunsView(session, openSentence) {
   const node = element("section", { class: "runs" });
-  let other = 1;
   const differences = element("div", {});
   const { node: against, select } = choice("Compare the first run with", session.page.runs.slice(1).map((run) => run.name), (place) => {
-    other = place + 1;
-    update();
+    session.other = place + 1;
+    session.notify();
   });
   replaceChildren(node, listRuns(session), listWeights(session), element("h3", {}, "Sentences that differ"),
     element("div", { class: "tools" }, against), differences);
   function update() {
+    const other = session.other;
     select.selectedIndex = other - 1;
     const [first, second] = [session.runs[0], session.runs[other]];
     replaceChildren(differences, first === null || second === null

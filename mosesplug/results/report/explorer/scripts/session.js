@@ -97,6 +97,24 @@ export class RunSession {
     return Math.max(0, this.points.findIndex(same));
   }
 
+  /** @returns {import("./state.js").RunState} */
+  get state() {
+    const { dense, sparse, factor } = this.present.weights;
+    const point = this.findPoint();
+    const base = this.basePoint;
+    if (point >= 0) return { point, base };
+    const weights = [...dense];
+    return sparse.length ? { point: this.findSparsePoint(), weights, factor, base } : { weights, base };
+  }
+
+  /** @param {import("./state.js").RunState} state what does not fit the run is ignored */
+  restore({ point = -1, weights, factor = 1, base = 0 }) {
+    this.compareWith(base < this.points.length ? base : 0);
+    const start = this.pointWeights(point in this.points ? point : this.points.length - 1);
+    const isWhole = weights?.length === this.run.features.length;
+    this.move(isWhole ? { ...start, dense: Float64Array.from(weights), factor } : start, false);
+  }
+
   /** @returns {number[]} the sentences whose choice differs from that of the base weights */
   listChanged() {
     const changed = [];
@@ -118,6 +136,8 @@ export class Session {
     this.runs = runs;
     this.place = Math.max(0, runs.findIndex((run) => run !== null));
     this.tab = "weights";
+    /** The run that the first one is compared with. */
+    this.other = 1;
     this.sentence = -1;
     this.search = "";
     this.field = "hypothesis";
@@ -143,47 +163,23 @@ export class Session {
 
   /** @returns {import("./state.js").State} */
   get state() {
-    /** @type {import("./state.js").State} */
-    const state = { tab: this.tab };
-    if (this.page.runs.length > 1) state.run = this.place;
-    const run = this.run;
-    if (run !== null) {
-      const point = run.findPoint();
-      if (point >= 0) state.point = point;
-      else {
-        state.weights = [...run.present.weights.dense];
-        if (run.present.weights.sparse.length) {
-          state.point = run.findSparsePoint();
-          state.factor = run.present.weights.factor;
-        }
-      }
-      state.base = run.basePoint;
-    }
-    if (this.sentence >= 0) state.sentence = this.sentence;
-    state.search = this.search;
-    if (this.search) state.field = this.field;
-    state.changed = this.onlyChanged;
-    return state;
+    const { tab, search } = this;
+    const runs = this.runs.map((run) => run?.state ?? {});
+    const state = { tab, search, field: search && this.field, changed: this.onlyChanged, runs };
+    return {
+      ...state,
+      ...(runs.length > 1 && { run: this.place, other: this.other }),
+      ...(this.sentence >= 0 && { sentence: this.sentence }),
+    };
   }
 
   /** @param {import("./state.js").State} state what does not fit the page is ignored */
   restore(state) {
     if (state.run !== undefined && state.run < this.runs.length) this.place = state.run;
-    const run = this.run;
+    if (state.other && state.other < this.runs.length) this.other = state.other;
     if (state.tab !== undefined) this.tab = state.tab;
-    if (run !== null) {
-      const count = run.points.length;
-      if (state.base !== undefined && state.base < count) run.compareWith(state.base);
-      if (state.point !== undefined && state.point < count) {
-        run.move(run.pointWeights(state.point), false);
-      }
-      if (state.weights?.length === run.run.features.length) {
-        const dense = Float64Array.from(state.weights);
-        const factor = state.factor ?? 1;
-        run.move({ ...run.present.weights, dense, factor }, false);
-      }
-      this.sentence = run.lists.sentences.find((sentence) => sentence === state.sentence) ?? -1;
-    }
+    this.runs.forEach((run, k) => run?.restore(state.runs[k]));
+    this.sentence = this.run?.lists.sentences.find((sentence) => sentence === state.sentence) ?? -1;
     this.search = state.search ?? "";
     this.field = state.field ?? this.field;
     this.onlyChanged = state.changed ?? false;
