@@ -348,7 +348,8 @@ class ScoreProgram:
             elif time.monotonic() - since >= self.call.patience:
                 raise self._fail(
                     f"wrote nothing for {self.call.patience:g} s{where(n_lines)} and was killed",
-                    "It hangs, does not flush its output, or needs a longer {--score-timeout}",
+                    "It hangs, answers fewer lines than it reads, does not flush its output, or "
+                    "needs a longer {--score-timeout}",
                 )
         lines = bytes(received).split(b"\n", count)
         self._unread = lines.pop()

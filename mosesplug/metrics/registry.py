@@ -267,7 +267,7 @@ def _entry(name: str, outside: Iterable[str] = ()) -> _Entry:
         other = (
             f"; if another program computes it, use mosesplug optimize --score-command "
             f"{name}=COMMAND or --scores {name}=FILE; oracle, score and compare take both options, "
-            "tune and mbr the first"
+            "tune, mbr and report the first"
         )
     if name in _REFUSED:
         raise UsageError(f"the metric {name} is not supported: {_REFUSED[name]}; {known}{other}")
