@@ -23,7 +23,11 @@ from mosesplug.metrics.scored import bind_source
 from mosesplug.results.report.data import ReportData, SentenceFacts, WatchedScores
 from mosesplug.results.views.configuration import describe_configuration, describe_outcome
 from mosesplug.results.views.lattice import describe_lattice
-from mosesplug.results.views.list_statistics import describe_iteration, measure_features
+from mosesplug.results.views.list_statistics import (
+    describe_iteration,
+    measure_features,
+    view_batches,
+)
 from mosesplug.results.views.lists import (
     compute_error_surfaces,
     measure_coverage,
@@ -143,7 +147,8 @@ def _add_coverage(run: StoredRun, data: ReportData) -> ReportData:
 
 
 def _add_features(run: StoredRun, data: ReportData) -> ReportData:
-    features = measure_features([run.merged], run.metric, run.vector, data.names)
+    batches = view_batches(run.merged)
+    features = measure_features(batches, run.metric, run.vector, data.names)
     return replace(data, features=features)
 
 

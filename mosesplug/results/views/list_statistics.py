@@ -131,6 +131,12 @@ def read_batches(run: StoredRun, iterations: int | None = None) -> Iterator[Tuni
         yield run.store.batch(np.arange(first, last), iterations)
 
 
+def view_batches(merged: TuningSet) -> Iterator[TuningSet]:
+    """Yield the same batches of lists that are in memory, as views of the arrays."""
+    for first in range(0, merged.n_sentences, _SENTENCES):
+        yield merged.view_sentences(first, min(first + _SENTENCES, merged.n_sentences))
+
+
 def measure_features(
     batches: Iterable[TuningSet],
     metric: Metric,

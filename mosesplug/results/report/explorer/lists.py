@@ -20,6 +20,12 @@ from mosesplug.tuning_set import TuningSet
 _SAMPLE = 20_000
 """Approximate number of hypotheses that are compressed to estimate the size of all."""
 
+_FEWEST = 100
+"""Number of sentences of this sample, unless there are fewer."""
+
+_ESTIMATES = 3
+"""Number of estimates of how many hypotheses fit, each with a selection of the last one's size."""
+
 _MARGIN = 0.96
 """Target share of the allowed size: the size of a selection is an estimate."""
 
@@ -108,16 +114,23 @@ def pack_lists(
     weighted = np.any([vector[merged.space.n_dense :] for vector in vectors], axis=0)
     columns = np.flatnonzero(weighted)
     everything = np.arange(merged.n_hyps)
-    if most is None:
+    if most is None or not len(everything):
         return _pack(lists, everything, columns)
-    count = _estimate_count(lists, columns, most)
+    sample, count = _sample_rows(merged), merged.n_hyps
+    if len(sample) < count:
+        count = _estimate_count(lists, sample, columns, most)
     if count >= merged.n_hyps and (packed := _pack(lists, everything, columns)).size <= most:
         return packed
     needed = find_needed(merged, run.metric, vectors)
     best_ranks = np.where(lists.ranks == 0, _MOST_RANK, lists.ranks).min(axis=0).astype(np.int64)
     wins = find_winners(merged, run.metric, vectors)
     order = rank_hypotheses(needed, wins, best_ranks)
-    count, fewest = min(count, merged.n_hyps), int(needed.sum())
+    fewest, places = int(needed.sum()), np.empty_like(order)
+    places[order] = everything
+    for _ in range(_ESTIMATES):
+        # The first hypotheses take more bytes than all: their texts resemble each other less.
+        chosen = sample[places[sample] < max(count, fewest)]
+        count = min(_estimate_count(lists, chosen, columns, most), merged.n_hyps)
     while True:
         packed = _pack(lists, np.sort(order[: max(count, fewest)]), columns)
         if packed.size <= most:
@@ -130,23 +143,18 @@ def pack_lists(
         count = int(count * _MARGIN * most / packed.size)
 
 
-def _estimate_count(lists: RunLists, columns: NDArray[np.int64], most: float) -> int:
-    """Return the number of hypotheses that take about ``most`` bytes."""
-    n_hyps = lists.merged.n_hyps
-    if n_hyps <= _SAMPLE:
-        return n_hyps
-    # Whole sentences: texts of the same sentence compress each other.
-    offsets, step = lists.merged.offsets, -(-n_hyps // _SAMPLE)
-    rows = np.concatenate(
-        [
-            np.arange(offsets[sentence], offsets[sentence + 1])
-            for sentence in range(0, lists.merged.n_sentences, step)
-        ]
-    )
-    if not len(rows):
-        return n_hyps
-    size = _pack(lists, rows, columns).size / len(rows)
-    return int(_MARGIN * most / size)
+def _sample_rows(merged: TuningSet) -> NDArray[np.int64]:
+    """Return rows of whole sentences: texts of the same sentence compress each other."""
+    filled = np.flatnonzero(np.diff(merged.offsets))
+    step = min(-(-merged.n_hyps // _SAMPLE), max(len(filled) // _FEWEST, 1))
+    return np.concatenate([np.arange(*merged.offsets[i : i + 2]) for i in filled[::step]])
+
+
+def _estimate_count(
+    lists: RunLists, sample: NDArray[np.int64], columns: NDArray[np.int64], most: float
+) -> int:
+    """Return how many hypotheses like those of a sample take about ``most`` bytes."""
+    return int(_MARGIN * most * len(sample) / _pack(lists, sample, columns).size)
 
 
 def _pack(lists: RunLists, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> PackedLists:
