@@ -229,7 +229,8 @@ def _require_same_references(outside: Sequence[OutsideMetric], signature: str) -
     for metric in outside:
         if metric.scorer is not None and metric.name in known:
             stored = sign_parts(metric, signature)
-            if metric.scorer.reads_references and not stored.endswith("|nrefs:0"):
+            n_references = stored.rpartition("|nrefs:")[2] if "|nrefs:" in stored else "0"
+            if metric.scorer.reads_references and n_references != "0":
                 raise UsageError(
                     f"the command of {metric.name} read references in this run ({stored}): use "
                     "{--refs} FILE"
