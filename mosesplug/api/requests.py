@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from formats.text import write_atomic
 from mosesplug.api.weights import WeightTable
+from mosesplug.decoders.asked import TextRequest
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.batch_process import write_weights
 from mosesplug.decoders.protocol import WEIGHT_FILES
@@ -25,16 +26,18 @@ from mosesplug.tuning.workdir.iteration_files import weights_path
 
 @dataclass(frozen=True, repr=False)
 class Request:
-    """A request for n-best lists of all sentences or of a mini-batch.
+    """A request for lists of all sentences, a mini-batch, or a held-out text.
 
     Attributes:
-        iteration: from 1; of an online run, the epoch.
+        iteration: from 1; of an online run, the epoch. Of a held-out text, the newest one.
         weights: to decode with.
         nbest_size: most hypotheses that a sentence should have; fewer and more are accepted.
         weights_path: a file with the weights, in the format ``weights_format``.
         batch: with ``online=True``, the number of the mini-batch in its epoch, from 1; else None.
         sentences: the ids of its sentences, int64, ascending; None for all sentences.
         sentences_path: a file with these ids, one on each line; else None.
+        source_path: a file with the source sentences, if they are those of a held-out set or of a
+            monitor: of its lists, only the first hypothesis of each sentence counts. Else None.
 
     Example:
         >>> import mosesplug
@@ -53,6 +56,7 @@ class Request:
     batch: int | None = None
     sentences: NDArray[np.int64] | None = None
     sentences_path: Path | None = None
+    source_path: Path | None = None
 
     @property
     def vector(self) -> NDArray[np.float64]:
@@ -61,44 +65,59 @@ class Request:
 
     def __repr__(self) -> str:
         head = f"Request of {self.nbest_size}-best lists in iteration {self.iteration}"
-        if self.sentences is not None:
+        if self.source_path is not None:
+            head += f" for {self.source_path}"
+        elif self.sentences is not None:
             head += f" for mini-batch {self.batch}, {count_noun(len(self.sentences), 'sentence')}"
         return f"{head}, weights in {self.weights_path}\n{self.weights!r}"
 
 
-def make_request(context: Context, request: DecodingRequest | BatchRequest) -> Request:
-    """Return a request with its files; those of a mini-batch are written."""
+def make_request(
+    context: Context, request: DecodingRequest | BatchRequest | TextRequest
+) -> Request:
+    """Return a request with its files; those of a mini-batch or a text are written."""
     configuration, workspace = context.configuration, context.workspace
     size = configuration.decoding.nbest
-    if not isinstance(request, BatchRequest):
+    if isinstance(request, DecodingRequest):
         weights = decoded_weights(context, request.iteration, request.weights)
         path = weights_path(configuration, workspace, request.iteration)
         return Request(request.iteration, _make_table(context.space, weights), size, path)
+    ids = sentences_path(context, request)
     kind = configuration.decoding.decoder.weights_format
-    path = workspace.run(request.iteration, f"batch{request.batch}.{WEIGHT_FILES[kind]}")
+    path = ids.with_name(f"{ids.stem}.{WEIGHT_FILES[kind]}")
     write_weights(path, request.weights, kind, context.config)
-    sentences = sentences_path(context, request)
-    write_atomic(sentences, "".join(f"{number}\n" for number in request.sentences).encode())
-    return Request(
-        request.iteration,
-        _make_table(context.space, _read_weights(request.weights)),
-        size,
-        path,
-        request.batch,
-        request.sentences,
-        sentences,
-    )
+    table = _make_table(context.space, _read_weights(request.weights))
+    if isinstance(request, TextRequest):
+        sentences, batch, source = np.arange(len(request.sentences)), None, request.path("in")
+        write_atomic(source, b"".join(text + b"\n" for text in request.sentences))
+        store, size = context.store, 1
+        iteration = max(1, len(store.iterations()) + (store.open_iteration() is not None))
+    else:
+        sentences, batch, source = request.sentences, request.batch, None
+        iteration = request.iteration
+    write_atomic(ids, "".join(f"{number}\n" for number in sentences).encode())
+    return Request(iteration, table, size, path, batch, sentences, ids, source)
 
 
-def sentences_path(context: Context, request: BatchRequest) -> Path:
-    """Return the file with the sentence ids of a mini-batch."""
+def sentences_path(context: Context, request: BatchRequest | TextRequest) -> Path:
+    """Return the file with the sentence ids of a mini-batch or a text."""
+    if isinstance(request, TextRequest):
+        return request.path("ids")
     return context.workspace.run(request.iteration, f"batch{request.batch}.ids")
 
 
+def remove_request(request: Request) -> None:
+    """Remove the files of a mini-batch or a text."""
+    for path in (request.weights_path, request.sentences_path, request.source_path):
+        if path is not None:
+            path.unlink(missing_ok=True)
+
+
 def name_request(request: Request) -> str:
-    """Return the iteration and the mini-batch of a request, for messages."""
+    """Return the iteration and the mini-batch or text of a request, for messages."""
     batch = "" if request.batch is None else f", mini-batch {request.batch}"
-    return f"iteration {request.iteration}{batch}"
+    text = "" if request.source_path is None else f", text {request.source_path}"
+    return f"iteration {request.iteration}{batch}{text}"
 
 
 def _read_weights(weights: ModelWeights) -> Weights:

@@ -13,10 +13,17 @@ from formats.text import StrPath
 from mosesplug.api.keywords import RUN, collect_keywords
 from mosesplug.api.lists.sources import parse_lists
 from mosesplug.api.progress import Progress
-from mosesplug.api.requests import Request, make_request, name_request, sentences_path
+from mosesplug.api.requests import (
+    Request,
+    make_request,
+    name_request,
+    remove_request,
+    sentences_path,
+)
 from mosesplug.api.run import Run, open_run, read_run
 from mosesplug.api.run_files import place_references, place_start
 from mosesplug.api.tune import follow
+from mosesplug.decoders.asked import TextRequest
 from mosesplug.decoders.batch import split_lists
 from mosesplug.decoders.description import ASK
 from mosesplug.decoders.lists.files import check_answer
@@ -26,7 +33,13 @@ from mosesplug.events import Clock, Event
 from mosesplug.settings.build import make_plan
 from mosesplug.settings.defaults import fill_defaults
 from mosesplug.settings.toml import overlay_settings, read_settings
-from mosesplug.tuning.asking import AskedRun, BatchRequest
+from mosesplug.tuning.asking import (
+    AskedRun,
+    BatchRequest,
+    TextWanted,
+    ask_for_texts,
+    raise_wanted,
+)
 from mosesplug.tuning.conclude import conclude
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.loop import DecodingRequest, ask, tell
@@ -37,6 +50,7 @@ from mosesplug.tuning.stopping import find_reason_to_stop
 from mosesplug.tuning.workdir.iteration_files import result_path
 from mosesplug.tuning.workdir.workspace import Workspace
 
+_Asked = DecodingRequest | BatchRequest | TextRequest
 _DEFAULT_NBEST = 100
 _NEEDED = {"refs": "references", "config": "features and starting weights"}
 """Settings that a new run needs, in words."""
@@ -73,13 +87,13 @@ class Tuner:
         context: Context,
         batches: AskedRun | None,
         was_asked: bool,
-        asked_batches: Collection[Path],
+        asked_before: Collection[Path],
     ) -> None:
         self._stack: ExitStack | None = stack
         self._context, self._batches = context, batches
-        self._was_asked, self._asked_batches = was_asked, asked_batches
+        self._was_asked, self._asked_before = was_asked, asked_before
         self._directory = context.workspace.directory
-        self._asked: tuple[DecodingRequest | BatchRequest, Request] | None = None
+        self._asked: tuple[_Asked, Request] | None = None
         self._reason = ""
         self._clock = Clock()
 
@@ -143,13 +157,16 @@ class Tuner:
             receive = stack.enter_context(follow(watch, progress))
             workspace = Workspace(directory, int(values_of_call.get("nbest", _DEFAULT_NBEST)))
             stack.enter_context(workspace.lock())
+            if overwrite:
+                workspace.remove_asked_texts()
             earlier: EarlierRun = "none"
             if has_earlier_run(workspace):
                 earlier = "replaced" if overwrite else "continued"
             keep = earlier == "continued"
             # Preparing a run without lists removes its files; this one tells of an open request.
             was_asked = not keep and not overwrite and workspace.run(1, "dense").is_file()
-            asked_batches = frozenset(directory.glob("run*.batch*.ids"))
+            # Mini-batches and texts.
+            asked_before = frozenset(directory.glob("*.ids"))
             values = _add_earlier(workspace, values_of_call, overwrite=overwrite)
             values["working-dir"] = str(directory)
             if references is not None:
@@ -164,13 +181,14 @@ class Tuner:
             workspace = Workspace(directory, configuration.decoding.nbest)
             check_outputs(configuration, workspace)
             context = stack.enter_context(prepare_run(configuration, workspace, earlier, receive))
+            context = ask_for_texts(context, raise_wanted)
             batches = None
             if configuration.online is not None:
                 batches = AskedRun(context)
                 stack.callback(batches.close)
             due = len(context.store.iterations()) + 1
             was_asked = was_asked or workspace.run(due, "dense").is_file()
-            return cls(stack.pop_all(), context, batches, was_asked, asked_batches)
+            return cls(stack.pop_all(), context, batches, was_asked, asked_before)
 
     def ask(self) -> Request | None:
         """Return what must be decoded next; None if the run is finished.
@@ -187,14 +205,9 @@ class Tuner:
             return None
         context = self._open_context()
         if self._asked is None:
-            request = ask(context) if self._batches is None else self._ask_for_batch(self._batches)
+            request = self._find_request(context)
             if request is None:
-                self._reason = find_reason_to_stop(context)
-                try:
-                    conclude(context, self._reason)
-                except BaseException:
-                    self._reason = ""
-                    raise
+                context.workspace.remove_asked_texts()
                 self.close()
                 return None
             self._asked = request, make_request(context, request)
@@ -234,7 +247,7 @@ class Tuner:
         if self.ask() is None or self._asked is None:
             raise UsageError(f"the run in {self._directory} is finished: there is no open request")
         asked, own = self._asked
-        if (request.iteration, request.batch) != (own.iteration, own.batch):
+        if name_request(request) != name_request(own):
             raise UsageError(
                 f"the request is for {name_request(request)}, but {name_request(own)}"
                 " is open: a request takes lists only once. Ask again."
@@ -248,6 +261,13 @@ class Tuner:
         what, blocks = parse_lists(lists, space)
         workspace = context.workspace
         out, err = (workspace.run(own.iteration, suffix) for suffix in ("out", "decoder.err"))
+        if isinstance(asked, TextRequest):
+            asked.tell(check_answer(blocks, space.groups, len(asked.sentences), what))
+            self._asked = None
+            remove_request(own)
+            if self._batches is not None:
+                self._batches.tell(())
+            return
         checked = check_answer(blocks, space.groups, references.n_sentences, what, own.sentences)
         if isinstance(asked, BatchRequest):
             self._tell_batch(asked, own, checked)
@@ -257,6 +277,8 @@ class Tuner:
         answer = DecodedInput(Path(what), (), out, err, self._clock.seconds(), lists=checked)
         try:
             tell(context, asked, answer)
+        except TextWanted:  # the next request asks for it
+            pass
         finally:
             if len(context.store.iterations()) >= asked.iteration:  # the lists are stored
                 self._asked, self._was_asked = None, False
@@ -271,10 +293,13 @@ class Tuner:
         """
         if self._asked is not None:
             return self.ask()
-        if self._batches is None:
+        if not (self._was_asked or self._asked_before):
+            return None
+        context = self._open_context()
+        waiting = self._find_request(context)
+        if isinstance(waiting, DecodingRequest):
             return self.ask() if self._was_asked else None
-        waiting = self._ask_for_batch(self._batches)
-        if waiting is None or sentences_path(self._context, waiting) not in self._asked_batches:
+        if waiting is None or sentences_path(context, waiting) not in self._asked_before:
             return None
         return self.ask()
 
@@ -347,8 +372,24 @@ class Tuner:
             raise UsageError(f"the tuner of {self._directory} is {state}")
         return self._context
 
-    def _ask_for_batch(self, batches: AskedRun) -> BatchRequest | None:
-        return None if find_reason_to_stop(self._context) else batches.ask()
+    def _find_request(self, context: Context) -> _Asked | None:
+        """Return what must be decoded next; None if the result is written."""
+        try:
+            if self._batches is None:
+                request: _Asked | None = ask(context)
+            else:
+                request = None if find_reason_to_stop(context) else self._batches.ask()
+            if request is None:
+                self._reason = find_reason_to_stop(context)
+                conclude(context, self._reason)
+        except TextWanted as wanted:
+            request = wanted.request
+        except BaseException:
+            self._reason = ""
+            raise
+        if request is not None:
+            self._reason = ""
+        return request
 
     def _tell_batch(self, asked: BatchRequest, own: Request, lists: Iterable[NBestList]) -> None:
         """Hand the lists of a mini-batch over, one for each sentence."""
@@ -364,8 +405,7 @@ class Tuner:
             open_lists = self._context.store.open_iteration()
             progress = {} if open_lists is None else open_lists.progress
             if open_lists is None or progress["batches"] >= asked.batch:
-                for path in (own.weights_path, sentences_path(self._context, asked)):
-                    path.unlink(missing_ok=True)
+                remove_request(own)
 
 
 def _add_earlier(

@@ -196,10 +196,10 @@ class OutsideDecoder(Description):
         return AbsentDecoder(read_features(task, self.weights_format))
 
     def open_batches(self, task: BatchTask) -> BatchDecoder:
-        """Raise ``UsageError``."""
-        raise UsageError(
-            "a run by ask and tell has no decoder for a held-out set: leave out {--heldout}"
-        )
+        """Return a decoder of texts whose translations are told."""
+        from mosesplug.decoders.asked import AskedTexts
+
+        return AskedTexts(task.directory)
 
 
 @dataclass(frozen=True)

@@ -36,10 +36,7 @@ _NEED_PROGRAM = (
     *("cache-model", "filter-command", "lattice-samples", "forest", "heldout-decoder"),
 )
 """Settings that have no effect if a plug-in decodes."""
-_NEED_DECODER = (
-    *("heldout", "monitor", "runs", "skip-decoder", "transform"),
-    *_NEED_PROGRAM,
-)
+_NEED_DECODER = ("runs", "skip-decoder", "transform", *_NEED_PROGRAM)
 """Settings that have no effect if the lists come from outside."""
 _Values = Mapping[str, Any]
 _Path = tuple[str, ...]

@@ -1,22 +1,25 @@
-"""An online run whose mini-batches somebody else decodes: ask and tell.
+"""A run whose sentences somebody else decodes: ask and tell.
 
-The run goes on in a thread, as any online run does. Its decoder hands each mini-batch over and
-waits for the lists, so no epoch is repeated for the next one. What is told is stored before it is
-learned from: another process that opens the run replays the stored mini-batches of the epoch.
+A held-out set and monitors are asked for when their scores are needed. An online run goes on in a
+thread, as any online run does. Its decoder hands each mini-batch over and waits for the lists, so
+no epoch is repeated for the next one. What is told is stored before it is learned from: another
+process that opens the run replays the stored mini-batches of the epoch.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from queue import SimpleQueue
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formats.nbest.block import NBestList
+from mosesplug.decoders.asked import AskedTexts, TextRequest
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.decoders.protocol import Decoder
 from mosesplug.tuning.context import Context
@@ -40,6 +43,36 @@ class BatchRequest:
     weights: ModelWeights
 
 
+class TextWanted(Exception):
+    """A held-out set or a monitor is to be translated before the run goes on."""
+
+    def __init__(self, request: TextRequest) -> None:
+        super().__init__(request)
+        self.request = request
+
+
+def raise_wanted(request: TextRequest) -> NoReturn:
+    """Raise ``TextWanted``."""
+    raise TextWanted(request)
+
+
+def ask_for_texts(context: Context, wait: Callable[[TextRequest], None]) -> Context:
+    """Return a context that asks for translations of held-out texts.
+
+    Args:
+        wait: called with each request; returns when its lists are told, or raises.
+    """
+    if (held_out := context.held_out) is None:
+        return context
+    sets = (
+        replace(scored_set, decoder=replace(decoder, wait=wait))
+        if isinstance(decoder := scored_set.decoder, AskedTexts)
+        else scored_set
+        for scored_set in held_out.sets
+    )
+    return replace(context, held_out=replace(held_out, sets=tuple(sets)))
+
+
 class _Closed(BaseException):
     """Ends the thread while it waits for lists."""
 
@@ -58,7 +91,7 @@ _Asked = tuple[Sequence[int], ModelWeights]
 class _AskedDecoder(Decoder, BatchDecoder):
     """A ``Decoder`` of mini-batches that waits until the lists are told."""
 
-    asked: SimpleQueue[_Asked | _Finished]
+    asked: SimpleQueue[_Asked | TextRequest | _Finished]
     told: SimpleQueue[Sequence[NBestList] | None]
 
     def serve(
@@ -78,24 +111,31 @@ class _AskedDecoder(Decoder, BatchDecoder):
         by_number = {int(nbest.sentence_ids[0]): nbest for nbest in lists}
         return [by_number[number] for number, _ in sentences if number in by_number]
 
+    def wait_for_text(self, request: TextRequest) -> None:
+        """Ask for the translation of a text, and wait until it is told."""
+        self.asked.put(request)
+        if self.told.get() is None:
+            raise _Closed
+
     def close(self) -> None:
         """Do nothing."""
 
 
 class AskedRun:
-    """The mini-batches of an online run, in turn.
+    """The mini-batches and held-out texts of an online run, in turn.
 
     Its methods raise what the run raises; the next ``ask`` resumes it from what is stored.
     """
 
     def __init__(self, context: Context) -> None:
         decoder = _AskedDecoder(context.decoder.features, SimpleQueue(), SimpleQueue())
+        context = ask_for_texts(context, decoder.wait_for_text)
         self._decoder, self._context = decoder, replace(context, decoder=decoder)
         self._thread: threading.Thread | None = None
-        self._open: BatchRequest | None = None
+        self._open: BatchRequest | TextRequest | None = None
 
-    def ask(self) -> BatchRequest | None:
-        """Return the mini-batch that is to be decoded; None if the run is finished."""
+    def ask(self) -> BatchRequest | TextRequest | None:
+        """Return what is to be decoded next; None if all epochs are done."""
         if self._open is None:
             if self._thread is None:
                 # A program may end without closing the run: the thread must not keep it alive.
@@ -108,9 +148,11 @@ class AskedRun:
         """Store the lists of the open mini-batch, and learn from them.
 
         Args:
-            lists: one for each sentence.
+            lists: one for each sentence; none of a text, whose request keeps its lists.
         """
         self._open = None
+        if self._thread is None:
+            return  # a text that the result asks for, after the last epoch
         self._decoder.told.put(lists)
         self._open = self._wait()
 
@@ -131,9 +173,11 @@ class AskedRun:
             error = failure
         self._decoder.asked.put(_Finished(error))
 
-    def _wait(self) -> BatchRequest | None:
-        """Return the next mini-batch; None at the end of the run."""
+    def _wait(self) -> BatchRequest | TextRequest | None:
+        """Return the next request; None at the end of the run."""
         message = self._decoder.asked.get()
+        if isinstance(message, TextRequest):
+            return message
         if isinstance(message, _Finished):
             if self._thread is not None:
                 self._thread.join()

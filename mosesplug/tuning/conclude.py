@@ -43,6 +43,7 @@ def conclude(context: Context, reason: str) -> Result:
     # A kill may have come between the result and its files.
     write_result_files(context, len(records), last)
     chosen = _choose(context, records)
+    monitors = _score_monitors(context, records, chosen.weights)
     configuration, workspace = context.configuration, context.workspace
     scored_at_end, score_before = None, None
     if configuration.score_budget is not None and chosen.scored_on == "lists":
@@ -83,7 +84,7 @@ def conclude(context: Context, reason: str) -> Result:
         selection=chosen.how,
         is_online=configuration.online is not None,
         warnings=warnings,
-        monitors=_score_monitors(context, records, chosen.weights),
+        monitors=monitors,
         scored_at_end=scored_at_end,
         score_before=score_before,
     )

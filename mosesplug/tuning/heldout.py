@@ -7,7 +7,7 @@ with its weights. Monitors are translated with the held-out set, but nothing is 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,7 +75,9 @@ class HeldOutScorer:
         Raises:
             DecoderError: the decoder failed.
         """
-        lines = self.translate(scored_set, weights)
+        return self._score_lines(scored_set, self.translate(scored_set, weights))
+
+    def _score_lines(self, scored_set: ScoredSet, lines: Sequence[bytes]) -> float:
         hypotheses = HypothesisRanges.of_lines(lines, np.arange(len(lines)))
         statistics = self.metric.statistics(
             scored_set.references, *hypotheses, threads=self.threads
@@ -109,11 +111,12 @@ class HeldOutScorer:
         self.watch(PhaseStarted(iteration, "judge"))
         scores: dict[str, float] = {}
         is_better = False
-        for scored_set in self.sets:
+        wanted = [one for one in self.sets if names is None or one.name in names]
+        # All are translated before one is reported: translations may have to be asked for.
+        translations = [self.translate(scored_set, weights) for scored_set in wanted]
+        for scored_set, lines in zip(wanted, translations, strict=True):
             name = scored_set.name
-            if names is not None and name not in names:
-                continue
-            score = scores[name] = self.score(scored_set, weights)
+            score = scores[name] = self._score_lines(scored_set, lines)
             known = [evaluation.scores() for evaluation in before]
             best = max((earlier[name] for earlier in known if name in earlier), default=None)
             self.watch(HeldOutScored(iteration, updates, self.metric.name, score, best, name))
@@ -123,17 +126,19 @@ class HeldOutScorer:
 
     def evaluate_iteration(
         self, iteration: int, start: Weights, optimized: Weights, before: Sequence[Evaluation]
-    ) -> tuple[Evaluation, ...]:
+    ) -> Iterator[Evaluation]:
         """Score the weights of an iteration.
 
         Args:
             start: the weights of its decoding; scored, too, on sets that were not scored before,
                 because they may stay the best.
+            before: earlier evaluations, also that of ``start`` if the run was killed after it.
         """
-        first: tuple[Evaluation, ...] = ()
         if new := find_new(self.names, before):
-            first = (self.evaluate(iteration, iteration - 1, start, before, new),)
-        return (*first, self.evaluate(iteration, iteration, optimized, (*before, *first)))
+            first = self.evaluate(iteration, iteration - 1, start, before, new)
+            yield first
+            before = (*before, first)
+        yield self.evaluate(iteration, iteration, optimized, before)
 
     def score_monitors(self, weights: Weights, known: Mapping[str, float]) -> dict[str, float]:
         """Return the score of each monitor by its name; known ones are not repeated."""

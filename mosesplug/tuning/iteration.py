@@ -34,6 +34,7 @@ from mosesplug.tuning.context import Context
 from mosesplug.tuning.graphs.learning import use_graphs
 from mosesplug.tuning.graphs.storing import store_graphs
 from mosesplug.tuning.guarding import guard_decoded, guard_weights
+from mosesplug.tuning.heldout import HeldOutScorer
 from mosesplug.tuning.online.source import drop_open_epoch, is_same_start
 from mosesplug.tuning.online.state import (
     decode_states,
@@ -74,23 +75,24 @@ def finish_iteration(context: Context) -> None:
     """
     store = context.store
     current = store.iterations()[-1]
-    guard_decoded(context)
-    result = optimize_weights(context, current)
-    # A strict run must end before weights that it rejects can be resumed from.
-    guard_weights(context, result.weights)
-    n_unscored = count_unscored(context, current.iteration, result.weights)
-    result = replace(result, unscored_first_bests=n_unscored)
-    if (held_out := context.held_out) is not None:
-        before, start = read_evaluations(store.iterations()[:-1]), read_start(current).weights
-        evaluations = held_out.evaluate_iteration(current.iteration, start, result.weights, before)
-        result = replace(result, heldout=evaluations)
+    if current.result is None:
+        guard_decoded(context)
+        result = optimize_weights(context, current)
+        # A strict run must end before weights that it rejects can be resumed from.
+        guard_weights(context, result.weights)
+        unscored = count_unscored(context, current.iteration, result.weights)
+        result = replace(result, unscored_first_bests=unscored)
+    else:
+        result = replace(read_result(current), is_evaluated=True)
+    if context.held_out is not None:
+        result = _evaluate(context, context.held_out, current, result)
     # Before its files: a run that is killed in between writes them again from the store.
     store.record_result(current.iteration, result.as_record())
     if result.learner is not None:
         forget_earlier_states(store)
     write_result_files(context, current.iteration, result)
     # Those that the result chooses are scored at the end of the run.
-    if n_unscored is not None and not find_reason_to_stop(context):
+    if (n_unscored := result.unscored_first_bests) is not None and not find_reason_to_stop(context):
         context.watch(
             Note(
                 f"iteration {current.iteration}: of its lists, the new weights choose a hypothesis "
@@ -109,6 +111,24 @@ def finish_iteration(context: Context) -> None:
             context.learns_from_graphs,
         )
     )
+
+
+def _evaluate(
+    context: Context, held_out: HeldOutScorer, current: IterationRecord, result: IterationResult
+) -> IterationResult:
+    """Score the weights of a result on held-out texts.
+
+    The result is stored before, so that a killed run does not repeat it.
+    """
+    store, start = context.store, read_start(current).weights
+    before = (*read_evaluations(store.iterations()[:-1]), *result.heldout)
+    done = replace(result, is_evaluated=False)
+    store.record_result(current.iteration, done.as_record())
+    for new in held_out.evaluate_iteration(current.iteration, start, result.weights, before):
+        done = replace(done, heldout=(*done.heldout, new))
+        if new.updates < current.iteration:  # the last one is stored with the whole result
+            store.record_result(current.iteration, done.as_record())
+    return replace(done, is_evaluated=True)
 
 
 def write_decoding_files(

@@ -40,7 +40,7 @@ from mosesplug.tuning.stopping import find_reason_to_stop
 from mosesplug.tuning.templates import add_templates, check_templates
 from mosesplug.tuning.warming import compile_while_decoding
 from mosesplug.tuning.weights import Weights
-from mosesplug.tuning.workdir.records import read_result
+from mosesplug.tuning.workdir.records import is_finished, read_result
 from mosesplug.tuning.workdir.summary import Result
 from mosesplug.tuning.workdir.workspace import Workspace
 
@@ -117,7 +117,7 @@ def ask(context: Context) -> DecodingRequest | None:
             " online run: go on with {--online}, or begin anew in another {--working-dir}"
         )
     iterations = store.iterations()
-    if iterations and iterations[-1].result is None:
+    if iterations and not is_finished(iterations[-1]):
         finish_iteration(context)
     if find_reason_to_stop(context):
         return None
@@ -157,14 +157,14 @@ def _failures_name_the_iteration(store: NBestStore) -> Iterator[None]:
     try:
         yield
     except DecoderError as error:
-        iteration = 1 + sum(record.result is not None for record in store.iterations())
+        iteration = 1 + sum(map(is_finished, store.iterations()))
         raise type(error)(f"iteration {iteration}: {error.template}\n{_HOW_TO_CONTINUE}") from error
 
 
 def _run(context: Context) -> None:
     """Alternate between decoding the whole input and optimizing on all lists."""
     iterations = context.store.iterations()
-    is_unfinished = bool(iterations) and iterations[-1].result is None
+    is_unfinished = bool(iterations) and not is_finished(iterations[-1])
     skip = context.configuration.skip_decoder and not is_unfinished
     while (request := ask(context)) is not None:
         with compile_while_decoding(context, finish_run):

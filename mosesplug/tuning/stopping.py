@@ -13,7 +13,7 @@ from mosesplug.errors import count_noun
 from mosesplug.metrics import Metric
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.heldout import count_since_best
-from mosesplug.tuning.workdir.records import read_evaluations, read_result
+from mosesplug.tuning.workdir.records import is_finished, read_evaluations, read_result
 
 
 def find_reason_to_stop(context: Context) -> str:
@@ -23,7 +23,7 @@ def find_reason_to_stop(context: Context) -> str:
     """
     configuration = context.configuration
     iterations = context.store.iterations()
-    if not iterations or iterations[-1].result is None:
+    if not iterations or not is_finished(iterations[-1]):
         return ""
     change = read_result(iterations[-1]).largest_change
     if change < configuration.minimum_change and context.is_decoded(iterations[-1]):

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -32,7 +33,7 @@ from mosesplug.errors import (
 )
 from mosesplug.events import Event, IterationFinished, PhaseStarted
 from mosesplug.settings.build import make_plan
-from mosesplug.settings.online import OnlineSettings
+from mosesplug.settings.online import HeldOutSet, Monitor, OnlineSettings
 from mosesplug.settings.toml import read_settings
 from mosesplug.store import NBestStore
 from mosesplug.tuning import loop, tune
@@ -256,6 +257,84 @@ def test_mini_batches_give_the_bytes_of_an_online_run(toy: ToySystem) -> None:
                     tuner.tell(request, told)
                 assert tuner.ask() is following
     assert left_by("parts") == left
+
+
+def decode_any(request: Request) -> Path:
+    """Decode what a request asks for: the tuning set, a mini-batch, or a held-out text."""
+    if request.source_path is None:
+        return decode(request) if request.sentences is None else decode_batch(request)
+    words = [str(COMMAND), *map(str, (request.weights_path, request.source_path, "text.lists", 1))]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", words)
+        load_command().main()
+    return Path("text.lists")
+
+
+def held_out_texts(toy: ToySystem) -> dict[str, Any]:
+    """Two texts of the toy system, as settings of a held-out set and of monitors."""
+    for name, lines in (("one", slice(0, 4)), ("two", slice(5, 8))):
+        for file in ("input", "reference0", "reference1"):
+            kept = Path(file).read_text().splitlines(keepends=True)[lines]
+            Path(file.replace("input", name).replace("reference", f"{name}.ref")).write_text(
+                "".join(kept)
+            )
+    texts = {name: (toy.directory / name, toy.directory / f"{name}.ref") for name in ("one", "two")}
+    return {
+        "heldout": str(texts["one"][0]),
+        "heldout_refs": str(texts["one"][1]),
+        "monitor": {"two": texts["two"], "same": texts["one"]},
+        "held_out": HeldOutSet(*texts["one"]),
+        "monitors": (Monitor("two", *texts["two"]), Monitor("same", *texts["one"])),
+    }
+
+
+@pytest.mark.parametrize("regime", ["batch", "online", "online held out"])
+def test_held_out_texts_are_asked_for(toy: ToySystem, regime: str) -> None:
+    """The scores are those of a run with a decoder, also if it is reopened before every step."""
+    values, more = held_out_texts(toy), {"maximum_iterations": 2, "minimum_change": 1e-5}
+    held_out, monitors = values.pop("held_out"), values.pop("monitors")
+    settings = {"monitor": {"two": values["monitor"]["two"]}, "select": "average"}
+    settings["max_iterations"] = 2
+    more |= {"monitors": monitors[:1], "select": "average"}
+    if regime != "batch":
+        options = {"epochs": 2 if regime == "online" else 1, "batch": 5}
+        settings |= ONLINE | {"options": options}
+        more |= {"online": OnlineSettings("process"), "maximum_iterations": 0}
+        more["optimization"] = {"algorithm": "adagrad", "options": options}
+    if regime == "online held out":
+        settings |= values | {"heldout_every": 2, "select": None}
+        more |= {"held_out": replace(held_out, every=2), "monitors": monitors, "select": None}
+    tune(toy.configuration("decoded", **more))
+    asked = []
+    with open_tuner("told", **settings) as tuner:
+        while (request := tuner.ask()) is not None:
+            asked.append(request.source_path is not None)
+            tuner.tell(request, decode_any(request))
+        monitors = tuner.result.held_out
+    assert figures("told") == figures("decoded")
+    summaries = [json.loads(Path(name, "summary.json").read_text()) for name in ("decoded", "told")]
+    assert summaries[0]["result"] == summaries[1]["result"]
+    assert summaries[0]["result"]["monitors"].keys() == settings["monitor"].keys()
+    assert settings["monitor"].keys() <= {row["text"] for row in monitors}
+    again = []
+    with open_tuner("parts", **settings):
+        pass
+    while len(again) <= len(asked):
+        with Tuner.open("parts") as tuner:
+            assert tuner.ask_again() is None
+            request = tuner.ask()
+        if request is None:
+            break
+        with Tuner.open("parts") as tuner:
+            waiting = tuner.ask_again()
+            assert waiting is not None
+            assert (waiting.source_path, waiting.batch) == (request.source_path, request.batch)
+            assert "Request of" in repr(waiting)
+            tuner.tell(request, decode_any(waiting))
+        again.append(request.source_path is not None)
+    assert again == asked
+    assert left_by("parts") == left_by("told")
+    assert not any(name.startswith("text.") for name in left_by("parts"))
 
 
 @pytest.mark.parametrize("form", [mosesplug.read_nbest, as_iterator, as_arrays])
@@ -500,7 +579,7 @@ SGD = {"algorithm": "sgd", "options": None, "online": True}
         (SGD | {"shards": 2}, "one after the other: leave out shards"),
         (SGD | {"online_servers": 2}, "whoever asks for them decodes the mini-batches"),
         ({"online": True}, "mert learns from all lists at once"),
-        ({"heldout": "input", "heldout_refs": "reference"}, "ask and tell"),
+        ({"transform": "bpe"}, "ask and tell"),
         ({"features": {"A": 0.0}}, "are 0"),
     ],
 )

@@ -28,9 +28,10 @@ class AskedWeights:
         finished: why the run ended; None if it has not.
         batch: number of the mini-batch in its epoch, if the run is online.
         sentences: a file with the ids of its sentences.
+        source: a file with the source sentences, if they are not those of the tuning set.
     """
 
-    JSON_KEYS: ClassVar = "iteration weights nbest_size finished batch? sentences?"
+    JSON_KEYS: ClassVar = "iteration weights nbest_size finished batch? sentences? source?"
 
     iteration: int | None
     weights: str
@@ -38,6 +39,7 @@ class AskedWeights:
     finished: str | None
     batch: int | None = None
     sentences: str | None = None
+    source: str | None = None
 
 
 def ask(options: AskCommand) -> None:
@@ -53,8 +55,9 @@ def ask(options: AskCommand) -> None:
         print_json(_describe(request, path, tuner.reason))
     elif request is not None:
         print(path)
-        if request.sentences_path is not None:
-            print(request.sentences_path)
+        for further in (request.sentences_path, request.source_path):
+            if further is not None:
+                print(further)
     elif not options.quiet:
         print(f"tuned weights: {path}", file=sys.stderr)
 
@@ -62,9 +65,12 @@ def ask(options: AskCommand) -> None:
 def _describe(request: Request | None, path: Path, reason: str) -> AskedWeights:
     if request is None:
         return AskedWeights(None, str(path), None, reason or None)
-    ids = None if request.sentences_path is None else str(request.sentences_path)
+    ids, source = (
+        None if file is None else str(file)
+        for file in (request.sentences_path, request.source_path)
+    )
     number, size = request.iteration, request.nbest_size
-    return AskedWeights(number, str(path), size, None, request.batch, ids)
+    return AskedWeights(number, str(path), size, None, request.batch, ids, source)
 
 
 def tell(options: TellCommand) -> None:

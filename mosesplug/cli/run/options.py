@@ -39,9 +39,12 @@ class TuneCommand:
     given: Annotated[dict[str, Any] | None, NestedSettings(list_options(RunPlan))] = None
 
 
-_PANELS = ("Data", "Learning", "Parallel", "Output")
+_PANELS = ("Data", "Learning", "Held-out", "Parallel", "Output")
 _OF_DECODER = ("nbest", "weights-format", "config-weights-first", "online", "keep-lists")
-_OMITTED = ("refs", "config", "decoder", "working-dir", "continue", "last", "verbose", "quiet")
+_OMITTED = (
+    *("refs", "config", "decoder", "working-dir", "continue", "last", "verbose", "quiet"),
+    "heldout-decoder",
+)
 
 
 def _list_ask_options() -> tuple[Opt, ...]:
@@ -68,7 +71,8 @@ class AskCommand:
     the same weights are printed. Settings that are not given are those the run began with.
 
     With --online, lists of a mini-batch are wanted: a second line is the path of a file with the
-    ids of its sentences, counted from 0, one on each line.
+    ids of its sentences, counted from 0. To translate a held-out set or a monitor, a third line is
+    the path of its source sentences; 1-best lists suffice.
 
     Example: mosesplug ask tuning dev.en start.weights --algorithm kbmira
     """

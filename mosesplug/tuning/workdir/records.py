@@ -135,6 +135,8 @@ class IterationResult:
             not kept; else None.
         unscored_first_bests: number of sentences in which the new weights choose a hypothesis that
             ``--score-budget`` left out of the iteration; None if it is unknown.
+        is_evaluated: whether held-out set and monitors were scored, if there are any. The store
+            keeps the weights before, since their decoder may fail.
     """
 
     weights: Weights
@@ -148,6 +150,7 @@ class IterationResult:
     elsewhere: ListFigures | None = None
     signs: tuple[tuple[str, str], ...] | None = None
     unscored_first_bests: int | None = None
+    is_evaluated: bool = True
 
     def as_record(self) -> dict[str, Any]:
         """Return plain data for the store."""
@@ -169,6 +172,7 @@ class IterationResult:
                 if self.unscored_first_bests is None
                 else {"unscored_first_bests": self.unscored_first_bests}
             ),
+            **({} if self.is_evaluated else {"is_evaluated": False}),
         }
 
     @classmethod
@@ -236,6 +240,11 @@ def read_result(record: IterationRecord) -> IterationResult:
         raise ValueError(f"iteration {record.iteration} has no result yet")
     with _name_corrupt_records(record.iteration):
         return IterationResult.of_record(record.result)
+
+
+def is_finished(record: IterationRecord) -> bool:
+    """Return whether an iteration has its weights and its held-out scores."""
+    return record.result is not None and record.result.get("is_evaluated", True)
 
 
 NOT_KEPT = {"lists": "not kept"}

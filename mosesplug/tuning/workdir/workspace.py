@@ -17,14 +17,15 @@ from mosesplug.tuning.workdir.lock import lock_directory
 
 # Temporary files of ``formats.text.atomic_write``, left if its process is killed.
 _UNFINISHED = re.compile(
-    r"\.(run\d+\..+|(forced|domain)\..+|((shard|worker)\d+\.)?server\d+\.moses\.ini"
+    r"\.(run\d+\..+|text\..+|(forced|domain)\..+|((shard|worker)\d+\.)?server\d+\.moses\.ini"
     r"|features\.list.*|filtered\..+|finished_step\.txt|moses\.ini"
     r"|moses\.sparse-weights|settings\.toml|start\.weights|references\d+|summary\.json|weights\.(dense|json|line))\.\d+\.[0-9a-f]{8}"
 )
 _RUN_FILE = re.compile(r"run\d+\..+")
 # Input and output of decoders of mini-batches and of the held-out set.
+_ASKED_TEXT = re.compile(r"text\.[0-9a-f]{16}\..+")
 _SCRATCH = re.compile(
-    r"domain\..+|forced\.(moses\.ini|references\d+)"
+    rf"{_ASKED_TEXT.pattern}|domain\..+|forced\.(moses\.ini|references\d+)"
     r"|((batch|compared|heldout|(shard|worker)\d+)\.(in|nbest|out)"
     r"|(batch|compared|heldout|(shard|worker)\d+|((shard|worker)\d+\.)?server\d+)"
     r"\.(err|sparse-weights)|((shard|worker)\d+\.)?server\d+\.moses\.ini)"
@@ -44,6 +45,12 @@ class Workspace(RunFiles):
     def store(self) -> Path:
         """The n-best store."""
         return self.directory / "nbests.lmdb"
+
+    def remove_asked_texts(self) -> None:
+        """Remove the files of texts that ask and tell have translated."""
+        for path in self.directory.glob("text.*"):
+            if _ASKED_TEXT.fullmatch(path.name):
+                path.unlink()
 
     def shard(self, number: int) -> Path:
         """Return the directory of an online shard, counted from 1."""
