@@ -15,6 +15,7 @@ from pathlib import Path
 
 from line_chart import render_chart, render_legend
 from live_example import PAGE as LIVE_EXAMPLE
+from live_example import PICTURES, TAKEN
 
 import mosesplug
 from mosesplug.cli.main import main
@@ -235,6 +236,16 @@ def _live_example() -> Iterator[str]:
     )
 
 
+def _live_picture(name: str) -> Iterator[str]:
+    """Yield a picture of that report, for a page of a folder; nothing if the build has none."""
+    if name in TAKEN:
+        (width, height), shows = PICTURES[name][1:]
+        yield (
+            f'<p><img src="../demo-{name}.png" width="{width}" height="{height}" loading="lazy" '
+            f'style="height: auto" alt="{shows}"></p>\n'
+        )
+
+
 def family_page(family: str) -> str:
     """Return the file in ``docs/algorithms`` with the algorithms of a family."""
     return f"{family.split()[0].lower()}.md"
@@ -283,6 +294,7 @@ _GENERATORS: dict[str, Callable[..., Iterator[str]]] = {
     "commands": _commands,
     "experiment-keys": _experiment_keys,
     "live-example": _live_example,
+    "live-picture": _live_picture,
     "scale-figure": _scale_figure,
     "templates": _templates,
 }
