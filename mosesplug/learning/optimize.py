@@ -29,11 +29,13 @@ from mosesplug.metrics.scored import BudgetCost
 from mosesplug.optimizers import Optimizer, Problem, Progress, Solution, corpus_score
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers.problem import no_progress, normalize
+from mosesplug.optimizers.registry import Algorithm
 from mosesplug.optimizers.selection import FeatureSelection
 from mosesplug.settings.algorithm_options import make_options
 from mosesplug.settings.configuration import SelectRun
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.sharding import Sharding
+from mosesplug.settings.template_file import TemplateFile
 from mosesplug.tuning.warning_signs import find_list_signs, find_weight_signs
 from mosesplug.tuning_set import TuningSet
 
@@ -171,10 +173,9 @@ def optimize(
         raise UsageError(f"{{--score-budget}} and {{--{other}}} exclude each other: give one")
     given = _add_run_source(settings, optimizer, given)
     data = read_data(settings, progress, given, asks_later=True)
-    n_dense = data.problem.tuning_set.space.n_dense
-    if settings.lists.templates is not None and not data.start.weights[n_dense:].any():
-        option = f"{{--templates}} {settings.lists.templates}"
-        optimizer.algorithm.require_sparse(option, settings.selection)
+    useless: list[str] = []
+    if (file := settings.lists.templates) is not None:
+        useless = _check_templates(file, settings, data, optimizer.algorithm)
     held_out = read_held_out_lists(settings, data, progress, given)
     monitors = read_monitored_lists(settings, data, given)
     loaded, cpu = time.perf_counter(), time.process_time()
@@ -210,6 +211,7 @@ def optimize(
         [
             *data.notes,
             *(() if held_out is None else held_out.notes),
+            *useless,
             *find_warnings(data.problem.tuning_set, data.problem.metric, result, data.notes),
         ],
         (
@@ -222,6 +224,26 @@ def optimize(
         time.process_time() - cpu,
         cost,
     )
+
+
+def _check_templates(
+    file: TemplateFile, settings: LearningSettings, data: LearningData, algorithm: Algorithm
+) -> list[str]:
+    """Check that templates have an effect; return warnings of those without features.
+
+    Raises:
+        UsageError: the algorithm would leave all their weights at 0.
+    """
+    space = data.problem.tuning_set.space
+    if not data.start.weights[space.n_dense :].any():
+        algorithm.require_sparse(f"{{--templates}} {file}", settings.selection)
+    beginnings = {name.partition("_")[0] for name in space.sparse}
+    return [
+        f"{file.templates.path}: [{template.name}]: no hypothesis has a feature of this template. "
+        "Check its vocabulary"
+        for template in file.templates.templates
+        if template.name not in beginnings
+    ]
 
 
 def _learn_within_budget(

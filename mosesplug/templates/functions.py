@@ -85,6 +85,10 @@ class WordTranslationFeature(PhraseTemplate):
     def source_vocabulary(self) -> Vocabulary:
         return self.source_words
 
+    @property
+    def target_vocabulary(self) -> Vocabulary:
+        return self.target_words
+
     def split_scopes(self) -> tuple[PhraseTemplate, ...]:
         if not self.target_context or not (self.simple or self.source_context):
             return _split_contexts(self)
@@ -151,6 +155,10 @@ class TargetWordInsertionFeature(PhraseTemplate):
     @property
     def needs(self) -> frozenset[Need]:
         return frozenset(("alignment",))
+
+    @property
+    def target_vocabulary(self) -> Vocabulary:
+        return self.words
 
     def features(self, phrase: Phrase, context: PhraseContext) -> Iterator[str]:
         aligned = {j for _, j in phrase.pair.alignment}
@@ -273,6 +281,10 @@ class TargetBigramFeature(NgramTemplate):
     def order(self) -> int:
         return 2
 
+    @property
+    def target_vocabulary(self) -> Vocabulary:
+        return self.words
+
     def features(self, window: Words) -> Iterator[str]:
         return _join_known(window, self.words)
 
@@ -294,6 +306,10 @@ class TargetNgramFeature(NgramTemplate):
     @property
     def order(self) -> int:
         return self.n
+
+    @property
+    def target_vocabulary(self) -> Vocabulary:
+        return self.words
 
     def features(self, window: Words) -> Iterator[str]:
         for n in range(1 if self.lower_ngrams else self.n, self.n + 1):

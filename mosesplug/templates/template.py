@@ -80,6 +80,11 @@ class Template:
         return None
 
     @property
+    def target_vocabulary(self) -> Vocabulary:
+        """The target words that have features of their own."""
+        return None
+
+    @property
     def reach(self) -> int | None:
         """How many target words before a phrase its features see; None: all."""
         return 0

@@ -22,6 +22,7 @@ from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.settings.configuration import Configuration
 from mosesplug.templates.declaration import Templates, read_templates
 from mosesplug.templates.moses import format_ini_functions
+from mosesplug.templates.reading import split_words
 from mosesplug.tuning.workdir.workspace import Workspace
 
 
@@ -31,7 +32,7 @@ def check_templates(configuration: Configuration) -> None:
     Raises:
         UsageError: they cannot be read; the decoder is not called as Moses is, or cannot compute
             one; the configuration has a feature of the same name; the algorithm would leave their
-            weights at 0; or the source has no word of a vocabulary of source words.
+            weights at 0; or the source, or the phrase table, has no word of a vocabulary.
         FormatError: a vocabulary cannot be read, or is empty; or a template needs alignments, and
             a text phrase table has none, or has a point outside a phrase pair.
         DataError: a link or a file has the name of the directory of the copies.
@@ -48,39 +49,58 @@ def check_templates(configuration: Configuration) -> None:
         algorithm.require_sparse(f"{{--templates}} {path}", optimization.selection)
     if (source := configuration.source_text) is not None:
         templates.check_sources(read_lines(source), str(source))
-    needing = [one.name for one in templates.templates if "alignment" in one.needs]
-    if needing:
-        _check_alignments(configuration.config, f"{' and '.join(needing)} in {path}")
+    _check_tables(configuration.config, templates)
 
 
-def _check_alignments(config: Path, what: str) -> None:
-    """Check alignments of text phrase tables: decoders ignore mistakes or die.
-
-    Args:
-        config: the moses.ini.
-        what: what needs alignments, for messages.
+def _check_tables(config: Path, templates: Templates) -> None:
+    """Check that decoders can make features from text phrase tables.
 
     Raises:
+        UsageError: no table has a word of a vocabulary of target words.
         FormatError: no entry has an alignment, or one has a point outside its phrases.
     """
+    needing = [one.name for one in templates.templates if "alignment" in one.needs]
+    absent = {
+        one.name: one.target_vocabulary for one in templates.templates if one.target_vocabulary
+    }
+    tables: list[Path] = []
     for feature in read_moses_ini(config).features:
-        if feature.kind != "PhraseDictionaryMemory" or feature.path is None:
+        if not feature.kind.startswith("PhraseDictionary") or feature.path is None:
             continue
         names = (config.parent / feature.path, config.parent / f"{feature.path}.gz")
         table = next((name for name in names if name.is_file()), None)
-        if table is None:
-            continue  # the decoder reports a missing model
+        if feature.kind != "PhraseDictionaryMemory" or table is None:
+            absent = {}  # words of this table are unknown; the decoder reports a missing one
+            continue
+        tables.append(table)
         has_points = False
         with open_text(table) as file:
             for number, line in enumerate(file, 1):
-                if read_entry_points(line.split(b"|||", 4), str(table), number):
+                if not (needing or absent):
+                    break
+                fields = line.split(b"|||", 4)
+                if needing and read_entry_points(fields, str(table), number):
                     has_points = True
-        if not has_points:
+                if absent and len(fields) > 1:
+                    words = split_words(fields[1])
+                    absent = {
+                        name: vocabulary
+                        for name, vocabulary in absent.items()
+                        if vocabulary.isdisjoint(words)
+                    }
+        if needing and not has_points:
             raise FormatError(
-                f"the phrase table has no word alignments, so {what} cannot have features",
+                f"the phrase table has no word alignments, so {' and '.join(needing)} in "
+                f"{templates.path} cannot have features",
                 path=table,
                 remedy="Train the table with alignments, or remove the template",
             )
+    for name, vocabulary in absent.items() if tables else ():
+        raise UsageError(
+            f"{templates.path}: [{name}]: {' and '.join(map(str, tables))} has no word of its "
+            f"vocabulary of target words, such as {min(vocabulary)}. Give words of the target "
+            "language"
+        )
 
 
 def add_templates(configuration: Configuration) -> Configuration:

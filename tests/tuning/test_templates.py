@@ -219,6 +219,25 @@ def test_a_vocabulary_of_another_text(toy: Toy, declaration: Path) -> None:
     assert not (toy.directory / "work").exists()
 
 
+def test_a_vocabulary_without_words_of_the_phrase_table(toy: Toy, declaration: Path) -> None:
+    """No hypothesis would have a feature; the words of other tables are unknown."""
+    declaration.write_text('[TB]\nfunction = "TargetBigramFeature"\npath = "top"\n')
+    config = toy.directory / "moses.ini"
+    plain, other = config.read_text(), "PhraseDictionaryCompact name=C path=table\n"
+    table = "[feature]\nPhraseDictionaryMemory name=T path=table\n"
+    config.write_text(f"{plain}\n{table}")
+    (toy.directory / "table").write_text("ein hund ||| the dog ||| 0.1\n")
+    given = configure(toy, declaration)
+    with pytest.raises(UsageError, match=r"\[TB\]: .*table has no word of .* such as a. Give"):
+        tune(given)
+    assert not (toy.directory / "work").exists()
+    config.write_text(f"{plain}\n{table}{other}")
+    check_templates(given)
+    config.write_text(f"{plain}\n{table}")
+    (toy.directory / "table").write_text("ein hund ||| a dog ||| 0.1\n")
+    check_templates(given)
+
+
 def add_program(configuration: Any, decoder: Path) -> Any:
     decoding = replace(configuration.decoding, decoder=MosesDecoder(decoder, ()))
     return replace(configuration, decoding=decoding)

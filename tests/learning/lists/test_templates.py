@@ -111,9 +111,18 @@ def test_algorithm_of_dense_features() -> None:
     reading: mosesplug.ListKeywords = {"templates": "templates.toml", "source": "source"}
     with pytest.raises(UsageError, match=r"templates.toml would have no effect: mert .* kbmira"):
         mosesplug.optimize("lists", references="reference", **reading)
-    initial = {"LM": 1.0, "WT_hund~dog": 2.0}
+    initial: dict[str, float] = {"LM": 1.0, "WT_hund~dog": 2.0}
     fit = mosesplug.optimize("lists", references="reference", initial=initial, seed=1, **reading)
     assert fit.weights["WT_hund~dog"] > 0.0
+
+
+@pytest.mark.usefixtures("folder")
+def test_template_without_features() -> None:
+    Path("words").write_text("hund\n")
+    Path("templates.toml").write_text('[TB]\nfunction = "TargetBigramFeature"\npath = "words"\n')
+    reading: mosesplug.ListKeywords = {"templates": "templates.toml", "source": "source"}
+    fit = mosesplug.optimize("lists", references="reference", algorithm="kbmira", **reading)
+    assert "templates.toml: [TB]: no hypothesis has a feature of this template" in fit.warnings[0]
 
 
 @pytest.mark.usefixtures("folder")
