@@ -56,8 +56,9 @@ dl.facts dd, dl.columns dd { margin: 0; font-size: .85rem; }
   padding-left: .75rem; margin: 1rem 0; break-inside: avoid; }
 @media (max-width: 30rem) { body { padding: 1rem .75rem; } th, td { padding: .2rem .35rem; }
   table { font-size: .8rem; } }
-@media print { body { max-width: none; font-size: 10pt; } h2 { break-after: avoid; }
-  figure { break-inside: avoid; } nav { display: none; } }
+@media print { body { max-width: none; font-size: 10pt; } h2, p.note { break-after: avoid; }
+  p.note, figure, .figures section { break-inside: avoid; } nav { display: none; }
+  .wide { background: none; } }
 figure { margin: 0; }
 """
 
