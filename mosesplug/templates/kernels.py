@@ -59,7 +59,7 @@ def _parse(buffer: Bytes, at: int, end: int) -> tuple[int, int]:
 
 
 @lean_kernel
-def _mix(code: np.uint64, value: int) -> np.uint64:
+def _mix(code: np.uint64, value: int | np.int64) -> np.uint64:
     code = (code ^ np.uint64(value)) * _PRIME
     return code ^ (code >> _SHIFT)
 
