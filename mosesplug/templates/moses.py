@@ -10,8 +10,10 @@ from mosesplug.templates.declaration import Templates
 from mosesplug.templates.functions import (
     PhrasePairFeature,
     ShapeFeature,
+    SourceWordDeletionFeature,
     TargetBigramFeature,
     TargetNgramFeature,
+    TargetWordInsertionFeature,
     WordTranslationFeature,
 )
 from mosesplug.templates.template import Template
@@ -23,6 +25,23 @@ OWN_FUNCTIONS = {
     "Unknown argument window": "window",
 }
 """Functions and settings that only the bundled decoder has, by Moses' message for each."""
+
+_FACTORS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        (PhrasePairFeature.__name__, WordTranslationFeature.__name__),
+        ("input-factor=0", "output-factor=0"),
+    ),
+    **dict.fromkeys(
+        (
+            SourceWordDeletionFeature.__name__,
+            TargetBigramFeature.__name__,
+            TargetNgramFeature.__name__,
+            TargetWordInsertionFeature.__name__,
+        ),
+        ("factor=0",),
+    ),
+}
+"""Factors by function. Moses never sets those that its line lacks, and may crash."""
 
 
 def format_ini_functions(templates: Templates, folder: str) -> tuple[str, Mapping[str, bytes]]:
@@ -42,7 +61,7 @@ def format_ini_functions(templates: Templates, folder: str) -> tuple[str, Mappin
     for template in templates.templates:
         _check(template, templates.path)
         cls: type = type(template)
-        words = [cls.__name__, f"name={template.name}"]
+        words = [cls.__name__, f"name={template.name}", *_FACTORS.get(cls.__name__, ())]
         for option in list_options(cls):
             value = getattr(template, option.path[0])
             if isinstance(value, frozenset):

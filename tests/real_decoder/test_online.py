@@ -135,7 +135,7 @@ def test_sums_of_sparse_weights_are_exact(
 
 def test_functions_across_phrases_restart_the_server(programs: Programs, tmp_path: Path) -> None:
     config = programs.system.rewrite(
-        "bigrams.ini", ("Distortion\n", "Distortion\nTargetBigramFeature name=TB path=*\n")
+        "bigrams.ini", ("Distortion\n", "Distortion\nTargetBigramFeature name=TB factor=0 path=*\n")
     )
     decoder, batch = MosesDecoder(programs.moses, parse_flags(FLAGS)), sentences(programs)[:3]
     shown = programs.decode("-config", config, "-show-weights")

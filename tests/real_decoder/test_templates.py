@@ -24,10 +24,10 @@ SourceWordDeletionFeature name=SWDR factor=0 path={de}
 PhrasePairFeature name=PP input-factor=0 output-factor=0 unrestricted=1 simple=1 source-context=1
 PhrasePairFeature name=PPR simple=0 source-context=1 ignore-punctuation=1 path={de}
 PhraseLengthFeature name=PL
-TargetBigramFeature name=TB path=*
-TargetBigramFeature name=TBR path={en}
-TargetNgramFeature name=TN n=3 lower-ngrams=1 file=*
-TargetNgramFeature name=TNR n=2 lower-ngrams=0 file={en}
+TargetBigramFeature name=TB factor=0 path=*
+TargetBigramFeature name=TBR factor=0 path={en}
+TargetNgramFeature name=TN factor=0 n=3 lower-ngrams=1 file=*
+TargetNgramFeature name=TNR factor=0 n=2 lower-ngrams=0 file={en}
 """
 
 
