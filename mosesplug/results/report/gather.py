@@ -222,16 +222,22 @@ def _measure_watched(
     """Return the corpus scores of the first hypotheses of each iteration's lists.
 
     Raises:
-        UsageError: an unknown metric, the run's own metric, or no references.
+        UsageError: an unknown metric, the run's own metric, one given twice, or no references.
         StoreError: the store cannot be read.
         DataError: a command that scores failed, or its answer cannot be used.
     """
-    known, scores = outside_of_signature(run.signature), []
-    translations: list[HypothesisRanges] = []
+    known = outside_of_signature(run.signature)
+    metrics: dict[str, Metric] = {}
     for name in watched:
         metric = find_metric(name, "", known) if isinstance(name, str) else name
         if metric.name == run.metric_name:
             raise UsageError(f"{{--report-metric}} {metric.name}: it is the metric of the run")
+        if metric.name in metrics:
+            raise UsageError(f"{{--report-metric}} {metric.name} is given twice")
+        metrics[metric.name] = metric
+    scores = []
+    translations: list[HypothesisRanges] = []
+    for metric in metrics.values():
         columns = find_columns(metric, run.metric)
         if columns is not None:  # parts of a weighted sum need no texts
             rows = [run.store.first_best_statistics(record.iteration) for record in run.records]

@@ -172,6 +172,7 @@ def test_metrics_that_were_not_optimized(tmp_path: Path) -> None:
         *_, data = gather_report_steps(run, text, watched=["WER", "CHRF"])
         for names, message in (
             (["BLEU"], "it is the metric of the run"),
+            (["WER", "WER"], "--report-metric WER is given twice"),
             (["NOSUCH"], "unknown metric"),
         ):
             with pytest.raises(UsageError, match=message):
