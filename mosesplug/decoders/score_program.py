@@ -240,7 +240,7 @@ class ScoreProgram:
             raise self._fail(
                 f"announces {numbers} numbers for each hypothesis, and {formula.name} takes "
                 f"{formula.describe()}",
-                f"Leave out :{formula.name}, or change the command",
+                f"Name what it writes in place of {formula.name}, or change the command",
             )
         return version, formula
 
