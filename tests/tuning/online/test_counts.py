@@ -56,7 +56,7 @@ def largest_counts(work: Path, epochs: int) -> dict[str, int]:
                 lists = store.iteration_set(epoch).tuning_set
             for name, count in zip(lists.space.sparse, count_sentences(lists), strict=True):
                 counts[name] = counts.get(name, 0) + int(count)
-        largest = {n: max(c, largest.get(n, 0)) for n, c in counts.items()}
+        largest |= {name: max(count, largest.get(name, 0)) for name, count in counts.items()}
     return largest
 
 
