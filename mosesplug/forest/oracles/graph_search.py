@@ -30,7 +30,8 @@ from mosesplug.forest.oracles.hope_fear import (
 )
 from mosesplug.forest.pruning import score_in_single_precision
 from mosesplug.forest.search_graph import SearchGraph
-from mosesplug.forest.viterbi import viterbi
+from mosesplug.forest.viterbi import inside_best
+from mosesplug.kernels import read_only
 from mosesplug.metrics.bleu.sentence import single_bleu
 
 
@@ -82,8 +83,11 @@ class GraphSearch(Candidates):
         """See ``Candidates``."""
         graph = self.graphs[sentence]
         scores = score_in_single_precision(graph.indptr, graph.columns, graph.values, weights)
-        with name_sentence(sentence):
-            return -viterbi(graph, -scores.astype(np.float64)).score
+        # Not viterbi: the derivation itself may be too long to list, and is not needed.
+        edge_offsets, tail_offsets = read_only(graph.edge_offsets), read_only(graph.tail_offsets)
+        negated = -scores.astype(np.float64)
+        _, inside, _ = inside_best(edge_offsets, tail_offsets, read_only(graph.tails), negated)
+        return -float(inside[-1])
 
     def hope_and_fear(
         self, sentence: int, weights: Floats32, background: Floats32, *, safe_hope: bool

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -40,6 +43,21 @@ def test_hope_and_fear_of_all_partial_derivations_are_exact(seed: int) -> None:
     narrow = search.hope_and_fear(0, WEIGHTS, BACKGROUND, safe_hope=False)
     assert narrow.hope.score + narrow.hope_gain <= pair.hope.score + pair.hope_gain + 1e-4
     assert narrow.fear.score - narrow.fear_gain <= pair.fear.score - pair.fear_gain + 1e-4
+
+
+def test_the_lowest_derivation_may_be_too_long_to_list() -> None:
+    """It uses the first node 2**29 times; the other derivation of the goal is one edge."""
+    tails = [[], *([node, node] for node in range(29)), [], [29]]
+    graph: Any = SimpleNamespace(
+        indptr=np.array([0, 1, *[1] * 31]),
+        columns=np.zeros(1, dtype=np.int32),
+        values=np.array([-1.0], dtype=np.float32),
+        edge_offsets=np.array([*range(31), 32]),
+        tail_offsets=np.cumsum([0, *map(len, tails)]),
+        tails=np.concatenate(tails).astype(np.int32),
+    )
+    search = GraphSearch([graph])
+    assert search.lowest_score(0, np.ones(1, dtype=np.float32)) == -(2.0**29)
 
 
 def test_safe_hope_limits_the_model_score() -> None:
