@@ -50,8 +50,8 @@ class TextRequest:
 def _refuse(request: TextRequest) -> NoReturn:
     del request
     raise UsageError(
-        "this run has no decoder of its own: only `mosesplug ask` and `mosesplug tell`, or"
-        " mosesplug.Tuner, translate with it"
+        "this run has no decoder of its own: translate with it by `mosesplug ask` and `mosesplug"
+        " tell`, or by mosesplug.Tuner"
     )
 
 

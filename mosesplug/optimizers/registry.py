@@ -148,9 +148,9 @@ class Algorithm:
         """
         if not self.tunes_sparse and selection.active is None:
             raise UsageError(
-                f"{option} would have no effect: {self.name} tunes dense features only, so its "
-                f"features would keep the weight 0. Add {{--algorithm}} {_TUNES_SPARSE}, or "
-                "another one of mosesplug algorithms that tunes sparse features"
+                f"{option} would have no effect: {self.name} tunes dense features only, so these "
+                f"features would keep the weight 0. Use {{--algorithm}} {_TUNES_SPARSE}, or "
+                "another algorithm that tunes sparse features: mosesplug algorithms lists them"
             )
 
     def require_bounds(self) -> None:

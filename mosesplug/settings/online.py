@@ -244,10 +244,10 @@ def _make_monitor(name: object, files: Any, option: str) -> Monitor:
     if decoders and (
         option != "monitor" or len(decoders) > 1 or not decoders[0].startswith(FOREST)
     ):
-        expected = "at most forest:DIR, its search graphs" if option == "monitor" else "nothing"
+        allowed = "only forest:DIR, its search graphs," if option == "monitor" else "nothing"
         raise ValueError(
-            f"{name}: expected {expected} after {references}, not {','.join(decoders)} (paths must"
-            " have no commas)"
+            f"{name}: {allowed} may follow {references}, not {','.join(decoders)} (paths must have"
+            " no commas)"
         )
     return Monitor(
         str(name),
