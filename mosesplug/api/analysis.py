@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ from mosesplug.results.analysis.ngrams import NgramDifference
 from mosesplug.results.analysis.sentences import SentenceBucket
 from mosesplug.results.analysis.words import WordAccuracy
 from mosesplug.results.report.analysis_page import render_analysis
-from mosesplug.results.scores.comparison import System, SystemScore
+from mosesplug.results.scores.comparison import System, SystemScore, find_shared_weights
 from mosesplug.results.scores.scoring import prepare_metrics
 from mosesplug.results.scores.sentence_ids import arrange_systems
 
@@ -43,6 +44,7 @@ class Analysis:
 
     Attributes:
         facts: the records of the tables.
+        warnings: how the tables differ from the scores of ``compare``, if they do.
 
     Example:
         >>> import mosesplug
@@ -54,8 +56,9 @@ class Analysis:
         'analysis.html'
     """
 
-    def __init__(self, facts: SystemAnalysis) -> None:
+    def __init__(self, facts: SystemAnalysis, warnings: Sequence[str] = ()) -> None:
         self.facts = facts
+        self.warnings = tuple(warnings)
 
     @property
     def words(self) -> Table:
@@ -94,17 +97,19 @@ class Analysis:
         Raises:
             OSError: the file cannot be written.
         """
-        page = render_analysis(self.facts, title, scores)
+        page = render_analysis(self.facts, title, scores, self.warnings)
         write_atomic(path, mark_invalid_utf8(page).encode())
         return Path(path)
 
     def __repr__(self) -> str:
         tables = (self.words, self.sentences, self.ngrams, self.examples)
-        return "\n\n".join(repr(table) for table in tables if len(table))
+        warnings = (f"warning: {warning}" for warning in self.warnings)
+        return "\n\n".join([*(repr(table) for table in tables if len(table)), *warnings])
 
     def _repr_html_(self) -> str:
         tables = (self.words, self.sentences, self.ngrams, self.examples)
-        return "".join(table._repr_html_() for table in tables if len(table))
+        warnings = "".join(f"<p>warning: {escape(warning)}</p>" for warning in self.warnings)
+        return "".join(table._repr_html_() for table in tables if len(table)) + warnings
 
 
 @LEARNING.in_messages()
@@ -139,7 +144,8 @@ def analyze(
 
     Returns:
         The tables ``words``, ``sentences``, ``ngrams`` and ``examples``; ``write_html`` writes
-        them with charts as one page. Counts and scores of several runs are means.
+        them with charts as one page. Counts and scores of several runs are means. Each sentence
+        counts once, also if runs have sentence weights: ``warnings`` says so then.
 
     Raises:
         UsageError: fewer than two systems, or an unknown metric.
@@ -222,14 +228,14 @@ def analyze_all(
     for prepared in prepare_metrics(metrics, references, outside):
         statistics.append(measure_metric(systems, prepared))
         progress(len(statistics), len(metrics), "metrics of the analysis")
-    return Analysis(
-        analyze_systems(
-            texts,
-            references,
-            statistics,
-            source=sources,
-            frequencies=frequencies,
-            ngrams=ngrams,
-            examples=examples,
-        )
+    facts = analyze_systems(
+        texts,
+        references,
+        statistics,
+        source=sources,
+        frequencies=frequencies,
+        ngrams=ngrams,
+        examples=examples,
     )
+    _, note = find_shared_weights(systems)
+    return Analysis(facts, [note] if note else ())

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from formats.references import read_references
+from mosesplug.api.analysis import analyze
 from mosesplug.cli.shared.output import note_weighting
 from mosesplug.errors import DataError, UsageError
 from mosesplug.events import Note
@@ -130,6 +131,13 @@ def test_views_of_a_run_are_weighted_as_it_was(
     assert weights is not None
     assert weights.tolist() == WEIGHTS
     assert note.startswith("scores are weighted as the run run is: sentence weights from 0.5 to 2")
+    assert note.endswith("Edits and analyses count each sentence once")
+    analysis = analyze({"run": work, "text": work / "run1.out"}, configuration.references)
+    assert analysis.warnings == (note,)
+    assert f"warning: {note}" in repr(analysis)
+    assert f"<p class=note>{note}</p>" in analysis.write_html(toy.directory / "page").read_text()
+    texts = analyze(dict.fromkeys("ab", work / "run1.out"), configuration.references)
+    assert texts.warnings == ()
     other = replace(systems[1], sentence_weights=(np.ones(12),))
     weights, note = find_shared_weights([systems[0], other])
     assert weights is None
@@ -155,8 +163,8 @@ class Unweighted:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    def tuning_set(self) -> TuningSet:
-        return self._store.tuning_set().weigh(None)
+    def tuning_set(self, iterations: Any = None) -> TuningSet:
+        return self._store.tuning_set(iterations).weigh(None)
 
 
 def test_weights_of_1_are_the_same_as_none(toy: Toy, log: Log) -> None:
@@ -165,6 +173,21 @@ def test_weights_of_1_are_the_same_as_none(toy: Toy, log: Log) -> None:
     assert [each.weights for each in weighted.iterations] == [
         each.weights for each in plain.iterations
     ]
+
+
+@pytest.mark.parametrize(
+    "sharding", [Sharding(2), Sharding(2, asynchronous=True, async_order="fixed")]
+)
+def test_weights_of_1_are_the_same_as_none_in_shards(
+    toy: Toy, left_by_run: Files, sharding: Sharding
+) -> None:
+    plain = tune(replace(online(toy, "plain", sharding), sentence_weights=None))
+    configuration = online(toy, sharding=sharding)
+    configuration.sentence_weights.write_text("1\n" * 12)
+    weighted = tune(configuration)
+    assert weighted.weights == plain.weights
+    one, other = (left_by_run(toy.directory / name) for name in ("plain", "work"))
+    assert one["run1.weights.txt"] == other["run1.weights.txt"]
 
 
 def test_a_run_continues_with_the_same_weights_only(toy: Toy, log: Log) -> None:
@@ -176,6 +199,10 @@ def test_a_run_continues_with_the_same_weights_only(toy: Toy, log: Log) -> None:
             tune(make(toy, others, **more), log)
     continued = tune(make(toy, WEIGHTS, **more), log)
     assert len(continued.iterations) == 2
+    whole = tune(make(toy, WEIGHTS, "complete", maximum_iterations=2), log)
+    assert [each.weights for each in continued.iterations] == [
+        each.weights for each in whole.iterations
+    ]
     assert any(
         "sentence weights from 0.5 to 2 (4 sentences with" in line
         for line in (note.text for note in log.of(Note))

@@ -46,14 +46,18 @@ dd mark { background: none; color: inherit; text-decoration: underline wavy #ef4
 
 
 def render_analysis(
-    analysis: SystemAnalysis, title: str, scores: Sequence[SystemScore] = ()
+    analysis: SystemAnalysis,
+    title: str,
+    scores: Sequence[SystemScore] = (),
+    warnings: Sequence[str] = (),
 ) -> str:
     """Return the page of an analysis.
 
     Args:
         scores: the scores of the same systems, shown first.
+        warnings: how the analysis differs from these scores, shown in the head.
     """
-    sections = [_render_head(analysis, title)]
+    sections = [_render_head(analysis, title, warnings)]
     if scores:
         sections.append(_render_scores(scores))
     return render_document(title, [*sections, *_render_body(analysis)], _STYLE)
@@ -93,11 +97,12 @@ def _render_body(analysis: SystemAnalysis) -> Iterator[str]:
         yield render_section(title, note, content)
 
 
-def _render_head(analysis: SystemAnalysis, title: str) -> str:
+def _render_head(analysis: SystemAnalysis, title: str, warnings: Sequence[str]) -> str:
     baseline, *others = analysis.systems
+    notes = "".join(f"\n<p class=note>{escape(warning)}</p>" for warning in warnings)
     return (
         f"<h1>{escape(title)}</h1>\n<p class=note>{escape(', '.join(others))} against the baseline "
-        f"{escape(baseline)}, {analysis.n_sentences} sentences</p>"
+        f"{escape(baseline)}, {analysis.n_sentences} sentences</p>{notes}"
     )
 
 

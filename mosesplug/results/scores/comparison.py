@@ -200,7 +200,10 @@ def find_shared_weights(systems: Sequence[System]) -> tuple[SentenceValues | Non
     weights, name = weighted[0]
     if any(not np.array_equal(own, weights) for own, _ in weighted[1:]):
         return None, "the runs have different sentence weights: here each sentence counts once"
-    return weights, f"scores are weighted as the run {name} is: {describe_weights(weights)}"
+    return weights, (
+        f"scores are weighted as the run {name} is: {describe_weights(weights)}. Edits and "
+        "analyses count each sentence once"
+    )
 
 
 def compare_statistics(
