@@ -49,7 +49,7 @@ def test_surfaces_peak_at_the_score_of_the_fit() -> None:
     learned = fit()
     figure = learned.plot("surfaces")
     assert [axes.get_title() for axes in figure.axes] == ["LM", "Words"]
-    best = max(max(axes.patches[0].get_data().values) for axes in figure.axes)
+    best = max(np.asarray(axes.lines[0].get_ydata(), dtype=float).max() for axes in figure.axes)
     assert best == pytest.approx(learned.score)
 
 

@@ -28,7 +28,14 @@ WRITES = re.compile("(write|format|spell|explain|name)_|atomic_write|weight_over
 ELSEWHERE = {
     *("infer_groups", "collect_blocks", "replace_id", "parse_values"),
     *("register_format", "find_plugin", "find_weight_format", "find_named_format"),
-    *("wrap_files", "sync_directory", "length_companion", "sparse_companion", "whole_sentences"),
+    *(
+        "wrap_files",
+        "sync_directory",
+        "find_directory",
+        "length_companion",
+        "sparse_companion",
+        "whole_sentences",
+    ),
     "list_model_files",
 }
 """What reads no file: arrays and lines of the store, objects of callers, names of formats, plug-ins
