@@ -35,7 +35,7 @@ MOST_HYPOTHESES = 1000
 MOST_REGIONS = 1_000_000
 
 _FEWER_HYPOTHESES = "Give fewer sentences or shorter lists"
-_FEWER_FEATURES = "Tune fewer features ({--active} NAME)"
+_FEWER_FEATURES = "Tune fewer features ({--drop-feature} NAME)"
 
 
 @dataclass(frozen=True)
