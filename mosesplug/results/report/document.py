@@ -64,6 +64,11 @@ figure { margin: 0; }
 
 _HEADING = re.compile('<h2 id="([^"]*)">(.*?)</h2>')
 
+_WITHOUT_SCRIPTS = (
+    '<noscript><p class="note">This browser runs no scripts, so the weights, sentences and curves '
+    "cannot be explored here. The report follows as it is printed.</p></noscript>"
+)
+
 _FEWEST = 4
 """Number of sections from which a page has a list of its contents."""
 
@@ -105,7 +110,7 @@ def render_document(
         style += script.style
         policy = f'<meta http-equiv="Content-Security-Policy" content="{escape(script.policy)}">\n'
         body = (
-            f'<div id="explorer"></div>\n<div id="report">\n{body}\n</div>\n'
+            f'<div id="explorer">{_WITHOUT_SCRIPTS}</div>\n<div id="report">\n{body}\n</div>\n'
             f'<script type="application/json" id="explorer-data">{script.data}</script>\n'
             f'<script type="module">{script.code}</script>'
         )

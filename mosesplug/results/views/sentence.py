@@ -54,7 +54,7 @@ class ScoredHypothesis:
     text: Text
     model: Score
     metric: Score
-    roles: Annotated[tuple[str, ...], Shown(", ".join, "plays", is_text=True)]
+    roles: Annotated[tuple[str, ...], Shown(", ".join, "role", is_text=True)]
     matches: Annotated[tuple[tuple[int, int], ...], Shown(_format_matches)]
     contributions: tuple[float, ...]
     sparse: Mapping[str, float]
