@@ -121,6 +121,18 @@ class Browser:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._call("Emulation.setEmulatedMedia", features=[scheme])
 
+    def mouse(self, kind: str, x: float, y: float) -> None:
+        """Move the mouse, or press or release its left button (Moved, Pressed, Released)."""
+        self._call(
+            "Input.dispatchMouseEvent",
+            type=f"mouse{kind}",
+            x=x,
+            y=y,
+            button="left",
+            buttons=int(kind != "Released"),
+            clickCount=int(kind != "Moved"),
+        )
+
     def print_media(self, media: str) -> None:
         """Show the page as on paper (``print``), or on a screen (an empty text)."""
         self._call("Emulation.setEmulatedMedia", media=media)

@@ -13,6 +13,7 @@ import pytest
 import mosesplug
 from formats.weights.named import read_named_weights
 from mosesplug.cli.main import main
+from mosesplug.metrics.protocol import score_sentences
 from mosesplug.results.report.document import render_document
 from mosesplug.results.report.explorer.page import make_script
 from mosesplug.results.report.explorer.run_data import gather_explorer
@@ -174,6 +175,7 @@ def test_search_and_a_sentence_with_hostile_texts(shown: Shown) -> None:
     assert "<b>zwei</b> & mehr" in detail
     assert "<img src=x onerror=\"document.title='image'\">" in detail
     assert "</script><script>document.title='script'</script>" in detail
+    assert "(oracle" in browser.evaluate("document.querySelector('.shares h4').textContent")
     for role in ("1-best", "oracle", "hope", "fear", "sparse features", "1:"):
         assert role in detail
     assert "<b>\\u202dالبيت</b> e\u0301 \U0001f469\u200d\U0001f680 longlong" in detail
@@ -188,6 +190,70 @@ def test_search_and_a_sentence_with_hostile_texts(shown: Shown) -> None:
     message = browser.evaluate("document.querySelector('.sentences [role=status]').textContent")
     assert message.startswith("Not a regular expression")
     assert len(browser.evaluate(rows)) == N_SENTENCES
+
+
+def test_filter_order_and_hypothesis_are_in_the_link(shown: Shown) -> None:
+    browser = shown.open("#tab=sentences")
+    with open_run(shown.first) as run:
+        merged = run.store.tuning_set()
+        scores, base = score_sentences(run.metric, merged.stats), _first(run)
+        rows, before = merged.first_best(run.vector), merged.first_best(base)
+    chosen = {str(k): round(scores[row], 4) for k, row in enumerate(rows) if row >= 0}
+    limit = sorted(chosen.values())[6]
+    wanted = sorted((k for k in chosen if chosen[k] < limit), key=lambda k: (-chosen[k], int(k)))
+    ids = "[...document.querySelectorAll('[data-sentence]')].map((one) => one.dataset.sentence)"
+    browser.evaluate(set_field("[data-role=filter]", f"score<{limit:.4f} length>0", "input"))
+    sort = "document.querySelectorAll('.sentences thead button')[1]"
+    browser.evaluate(f"{sort}.click()")
+    assert browser.evaluate(ids) == wanted
+    browser.evaluate(f"document.querySelector('[data-sentence=\"{wanted[0]}\"]').click()")
+    browser.evaluate("document.querySelectorAll('[data-row]')[2].click()")
+    pressed = "document.querySelector('[data-row][aria-pressed=true]').dataset.row"
+    row = browser.evaluate("document.querySelectorAll('[data-row]')[2].dataset.row")
+    browser.wait_for("location.hash.includes('hypothesis=')")
+    shown.open(browser.evaluate("location.hash"))
+    assert browser.evaluate(ids) == wanted
+    assert browser.evaluate(pressed) == row
+    assert browser.evaluate(f"{sort}.closest('th').ariaSort") == "descending"
+    # Both weight vectors can be chosen beside the table.
+    browser.evaluate(set_field("[data-role=filter]", "", "input"))
+    browser.evaluate(set_field("[data-role=present]", "iteration 1", "change"))
+    browser.evaluate(set_field(".sentences [data-role=base]", "result", "change"))
+    browser.evaluate("document.querySelector('[data-role=changed]').click()")
+    changed = {str(k) for k in np.flatnonzero(rows != before)}
+    assert set(browser.evaluate(ids)) == changed != set()
+
+
+def test_zoom_of_a_chart(shown: Shown) -> None:
+    browser = shown.open("#tab=curves")
+    ticks = (
+        "[...document.querySelectorAll('svg.chart')[0].querySelectorAll('[text-anchor=middle]')]"
+        ".map((one) => one.textContent).slice(0, -1)"
+    )
+    assert browser.evaluate(ticks) == ["1", "2", "3"]
+    press = (
+        "document.querySelector('svg.chart').dispatchEvent("
+        "new KeyboardEvent('keydown', {{ key: '{}' }}))"
+    )
+    browser.evaluate(press.format("+"))
+    assert browser.evaluate(ticks) == ["2", "3"]
+    for _ in range(3):  # The range follows the cursor.
+        browser.evaluate(press.format("ArrowLeft"))
+    assert browser.evaluate(ticks) == ["1", "2"]
+    browser.evaluate("document.querySelector('[aria-label^=\"Zoom out\"]').click()")
+    assert browser.evaluate(ticks) == ["1", "2", "3"]
+    box = browser.evaluate(
+        "(({ left, top, width }) => [left, top, width])("
+        "document.querySelector('svg.chart').getBoundingClientRect())"
+    )
+    for kind, share in (("Pressed", 0.05), ("Moved", 0.3), ("Moved", 0.7)):
+        browser.mouse(kind, box[0] + share * box[2], box[1] + 30)
+    assert (
+        browser.evaluate("Number(document.querySelector('.selection').getAttribute('width'))") > 0
+    )
+    browser.mouse("Released", box[0] + 0.7 * box[2], box[1] + 30)
+    assert browser.evaluate("document.querySelector('.selection')") is None
+    assert browser.evaluate(ticks) == ["1", "2"]
 
 
 def test_sparse_features_are_one_factor(shown: Shown) -> None:
@@ -228,12 +294,11 @@ def test_two_runs_side_by_side(shown: Shown) -> None:
         ".map((row) => [...row.cells].map((cell) => cell.textContent)))"
     )
     runs, weights, sentences = rows
-    assert [row[0] for row in runs[1:]] == ["a", "b"]
-    compared = dict(zip(runs[0], runs[2], strict=True))
-    assert float(compared["p(AR)"]) > 0
-    assert float(compared["difference"]) == pytest.approx(
-        float(compared["result in its lists"]) - float(runs[1][6]), abs=1.01e-4
-    )
+    assert runs[0] == ["run", "a", "b"]
+    facts = {name: cells for name, *cells in runs}
+    assert float(facts["p(AR)"][1]) > 0
+    first, second = map(float, facts["result, merged lists"])
+    assert float(facts["difference from a"][1]) == pytest.approx(second - first, abs=1.01e-4)
     assert [row[0] for row in weights] == ["feature", "LM0_0", "TM0_0", "TM0_1"]
     assert 1 < len(sentences) <= N_SENTENCES
     # A link leads to the present weights of both runs.

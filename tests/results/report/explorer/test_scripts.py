@@ -35,8 +35,8 @@ PROGRAM = """
 import { readFileSync } from "node:fs";
 const scripts = process.argv[1];
 const load = (name) => import(`file://${scripts}/${name}.js`);
-const [metrics, data, scorer, sessions, format, words, state] = await Promise.all(
-  ["metrics", "data", "scorer", "session", "format", "words", "state"].map(load));
+const [metrics, data, scorer, sessions, format, words, state, conditions] = await Promise.all(
+  ["metrics", "data", "scorer", "session", "format", "words", "state", "conditions"].map(load));
 const task = JSON.parse(readFileSync(0, "utf8"));
 const answer = { scores: [], sentences: [], lengths: [], runs: [] };
 for (const { formula, rows } of task.metrics) {
@@ -67,14 +67,29 @@ for (const { document, weights, probes } of task.runs) {
 answer.fixed = task.fixed.map(([value, digits]) => format.formatFixed(value, digits));
 answer.words = words.compareWords("a c d", "a b c").map(({ kind, word }) => `${kind} ${word}`);
 const runs = [{ weights: [0.1, -2], base: 0 }, { point: 2, weights: [1], factor: -1 }];
-const kept = { tab: "sentences", search: "a&b=c", changed: true, other: 1, runs };
+const kept = { tab: "sentences", search: "a&b=c", filter: "score<0.2 loss>=1",
+  sort: "-loss", sentence: 3, hypothesis: 5, changed: true, other: 1, runs };
 answer.state = [kept, state.decodeState(`#${state.encodeState(kept)}`, 2)];
 answer.broken = state.decodeState("#weights=1,x&run=-1&sentence=1e9&factor=Infinity&odd=1", 1);
+const rows = [{ score: 0.2, length: 9 }, { score: NaN, length: 0 }, { score: -1, length: 30 }];
+answer.conditions = task.conditions.map((text) => {
+  const { test, error } = conditions.parseConditions(text, ["score", "length"]);
+  return [rows.map(test), error];
+});
 const long = ["b", "d"].map((word) => `a ${Array(5000).fill(word).join(" ")} c`);
 answer.long = ["added", "missing", "same"].map((kind) =>
   words.compareWords(...long).filter((change) => change.kind === kind).length);
 console.log(JSON.stringify(answer));
 """
+
+CONDITIONS = (
+    "",
+    "score<=0.2",
+    "Length >= 9, score>-1.5",
+    "score<0.2 length=30",
+    "score<",
+    "words>3",
+)
 
 METRICS = [
     *(metric(name) for name in built_in_names()),
@@ -167,7 +182,9 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     ]
     done = subprocess.run(
         [node, "--input-type=module", "--eval", PROGRAM, str(SCRIPTS)],
-        input=json.dumps({"metrics": formulas, "runs": asked, "fixed": numbers}),
+        input=json.dumps(
+            {"metrics": formulas, "runs": asked, "fixed": numbers, "conditions": CONDITIONS}
+        ),
         capture_output=True,
         text=True,
         timeout=LIMIT,
@@ -221,6 +238,23 @@ def test_numbers_are_those_of_python(answer: dict[str, Any]) -> None:
 def test_differences_of_words(answer: dict[str, Any]) -> None:
     assert answer["js"]["words"] == ["same a", "missing b", "same c", "added d"]
     assert answer["js"]["long"] == [5000, 5000, 2]
+
+
+def test_conditions(answer: dict[str, Any]) -> None:
+    tests, errors = zip(*answer["js"]["conditions"], strict=True)
+    assert tests[:4] == (
+        [True, True, True],
+        [True, False, True],
+        [True, False, True],
+        [False, False, True],
+    )
+    # What is not valid is explained, and accepts all.
+    assert tests[4:] == ([True, True, True], [True, True, True])
+    assert errors[:4] == (None,) * 4
+    assert [error.split(". ")[0] for error in errors[4:]] == [
+        "Not a condition: score<",
+        "Not a condition: words>3",
+    ]
 
 
 def test_state_survives_the_address(answer: dict[str, Any]) -> None:

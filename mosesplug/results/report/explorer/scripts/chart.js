@@ -1,7 +1,7 @@
-// Charts of lines: values on hover and by arrow keys, series on and off, zoom.
+// Charts of lines: values on hover and by arrow keys, series on and off, zoom by drag, button or key.
 
 import { drawing, element, button, replaceChildren } from "./elements.js";
-import { formatFixed } from "./format.js";
+import { formatTick } from "./format.js";
 
 /**
  * @typedef {{x: number, y: number, low?: number, high?: number}} ChartPoint
@@ -16,11 +16,11 @@ export const COLORS = [
 ];
 const DASHES = ["", "6 3", "2 3", "8 3 2 3"];
 const WIDTH = 560;
-const HEIGHT = 260;
+const HEIGHT = 266;
 const LEFT = 62;
 const RIGHT = 12;
 const TOP = 10;
-const BOTTOM = 34;
+const BOTTOM = 40;
 const MANY = 24;
 
 /** @param {number} place @returns {{stroke: string, dash: string}} */
@@ -58,71 +58,99 @@ export function listTicks(low, high, most) {
 export function makeChart(settings) {
   const series = settings.series.filter((one) => one.points.length > 0);
   const shown = series.map((one) => one.shown !== false);
-  const all = series.flatMap((one) => one.points.map((point) => point.x));
-  const whole = [Math.min(...all), Math.max(...all)];
-  let [first, last] = whole;
+  const xs = [...new Set(series.flatMap((one) => one.points.map((point) => point.x)))].sort((a, b) => a - b);
+  /** Places in `xs`: the ends of the shown range, and the value under the cursor. */
+  let [from, to] = [0, xs.length - 1];
   let hovered = -1;
   const plot = drawing("svg", {
     viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
     role: "img",
     tabindex: 0,
     class: "chart",
-    "aria-label": `${settings.title}. Arrow keys show the values.`,
-    onpointermove: (/** @type {PointerEvent} */ event) => hover(nearest(event)),
+    "aria-label": `${settings.title}. Left and right arrow keys show the values, plus and minus zoom.`,
+    onpointermove: (/** @type {PointerEvent} */ event) => move(event),
     onpointerleave: () => hover(-1),
-    onkeydown: (/** @type {KeyboardEvent} */ event) => step(event),
-    onpointerdown: (/** @type {PointerEvent} */ event) => (dragged = position(event)),
-    onpointerup: (/** @type {PointerEvent} */ event) => zoom(event),
+    onkeydown: (/** @type {KeyboardEvent} */ event) => press(event),
+    onpointerdown: (/** @type {PointerEvent} */ event) => {
+      dragged = position(event);
+      plot.setPointerCapture(event.pointerId);
+    },
+    onpointerup: (/** @type {PointerEvent} */ event) => zoomTo(event),
+    onpointercancel: () => release(),
   });
   const values = element("p", { class: "values", "aria-live": "polite" });
-  const reset = button("Whole range", () => show(whole[0], whole[1]), { hidden: true });
+  const zoomIn = button("+", () => zoom(0.5), { title: "Zoom in", "aria-label": `Zoom in: ${settings.title}` });
+  const zoomOut = button("−", () => zoom(2), { title: "Zoom out", "aria-label": `Zoom out: ${settings.title}` });
+  const selection = drawing("rect", { class: "selection", y: TOP, height: HEIGHT - TOP - BOTTOM });
   /** @type {number | null} */
   let dragged = null;
 
-  const xs = () =>
-    [...new Set(all)].filter((x) => x >= first && x <= last).sort((a, b) => a - b);
-  const visible = () =>
-    series.flatMap((one, k) =>
-      shown[k] ? one.points.filter((point) => point.x >= first && point.x <= last) : [],
-    );
+  /** @param {ChartPoint} point */
+  const isInside = ({ x }) => x >= xs[from] && x <= xs[to];
+  const visible = () => series.flatMap((one, k) => shown[k] ? one.points.filter(isInside) : []);
   /** @param {number} x */
   const toX = (x) =>
-    LEFT + ((WIDTH - LEFT - RIGHT) * (last > first ? (x - first) / (last - first) : 0.5));
+    LEFT + ((WIDTH - LEFT - RIGHT) * (to > from ? (x - xs[from]) / (xs[to] - xs[from]) : 0.5));
   /** @param {PointerEvent} event @returns {number} */
   function position(event) {
     const box = plot.getBoundingClientRect();
-    const x = ((event.clientX - box.left) / box.width) * WIDTH;
-    return first + ((x - LEFT) / (WIDTH - LEFT - RIGHT)) * (last - first);
-  }
-  /** @param {PointerEvent} event @returns {number} place among the values of x */
-  function nearest(event) {
-    const x = position(event);
-    const places = xs();
-    return places.reduce((best, at, k) =>
-      Math.abs(at - x) < Math.abs(places[best] - x) ? k : best, 0);
-  }
-  /** @param {KeyboardEvent} event */
-  function step(event) {
-    const count = xs().length;
-    const moves = { ArrowRight: 1, ArrowLeft: -1 };
-    const move = moves[/** @type {"ArrowLeft"} */ (event.key)];
-    if (move === undefined) return;
-    event.preventDefault();
-    hover(Math.min(count - 1, Math.max(0, hovered < 0 ? (move > 0 ? 0 : count - 1) : hovered + move)));
+    const share = (((event.clientX - box.left) / box.width) * WIDTH - LEFT) / (WIDTH - LEFT - RIGHT);
+    return xs[from] + Math.min(1, Math.max(0, share)) * (xs[to] - xs[from]);
   }
   /** @param {PointerEvent} event */
-  function zoom(event) {
-    if (dragged === null) return;
-    const ends = [dragged, position(event)].sort((a, b) => a - b);
-    dragged = null;
-    const inside = xs().filter((x) => x >= ends[0] && x <= ends[1]);
-    if (inside.length >= 2 && inside.length < xs().length) show(inside[0], inside[inside.length - 1]);
+  function move(event) {
+    const x = position(event);
+    if (dragged !== null) {
+      const ends = [toX(dragged), toX(x)].sort((a, b) => a - b);
+      selection.setAttribute("x", String(ends[0]));
+      selection.setAttribute("width", String(ends[1] - ends[0]));
+      plot.append(selection);
+    }
+    hover(xs.reduce((best, at, k) => Math.abs(at - x) < Math.abs(xs[best] - x) ? k : best, 0));
   }
-  /** @param {number} low @param {number} high */
-  function show(low, high) {
-    [first, last] = [low, high];
-    reset.hidden = first === whole[0] && last === whole[1];
-    hovered = -1;
+  function release() {
+    dragged = null;
+    selection.remove();
+  }
+  /** @param {PointerEvent} event */
+  function zoomTo(event) {
+    if (dragged === null) return;
+    const [low, high] = [dragged, position(event)].sort((a, b) => a - b);
+    release();
+    const inside = [...xs.keys()].filter((k) => xs[k] >= low && xs[k] <= high);
+    if (inside.length >= 2) show(inside[0], inside[inside.length - 1]);
+  }
+  /** @param {KeyboardEvent} event */
+  function press(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const factors = { "+": 0.5, "-": 2 };
+    const factor = factors[/** @type {"+"} */ (event.key)];
+    const moves = { ArrowRight: 1, ArrowLeft: -1 };
+    const by = moves[/** @type {"ArrowLeft"} */ (event.key)];
+    if (factor !== undefined) zoom(factor);
+    else if (by !== undefined) step(by);
+    else return;
+    event.preventDefault();
+  }
+  /** @param {number} by to the next value; the range moves along */
+  function step(by) {
+    const start = by > 0 ? from - 1 : to + 1;
+    const place = Math.min(xs.length - 1, Math.max(0, (hovered < 0 ? start : hovered) + by));
+    const shift = Math.min(0, place - from) + Math.max(0, place - to);
+    if (shift) show(from + shift, to + shift);
+    hover(place);
+  }
+  /** @param {number} factor of the width of the range, around the cursor or the middle */
+  function zoom(factor) {
+    const width = Math.min(xs.length - 1, Math.max(1, Math.round((to - from) * factor)));
+    const middle = hovered < 0 ? (from + to) / 2 : hovered;
+    const start = Math.min(xs.length - 1 - width, Math.max(0, Math.round(middle - width / 2)));
+    show(start, start + width);
+  }
+  /** @param {number} start @param {number} end */
+  function show(start, end) {
+    [from, to] = [start, end];
+    if (hovered < from || hovered > to) hovered = -1;
     draw();
   }
   /** @param {number} place */
@@ -145,27 +173,30 @@ export function makeChart(settings) {
     const yTicks = listTicks(low, high, 5);
     const gap = yTicks.length > 1 ? yTicks[1] - yTicks[0] : 1;
     const digits = Math.max(0, Math.min(6, -Math.floor(Math.log10(gap) + 1e-9)));
-    const xTicks = listTicks(first, last, 8).filter(Number.isInteger);
+    const xTicks = listTicks(xs[from], xs[to], 8).filter(Number.isInteger);
     replaceChildren(
       plot,
       yTicks.map((y) => [
         drawing("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: toY(y), y2: toY(y), class: "grid" }),
-        drawing("text", { x: LEFT - 6, y: toY(y) + 4, "text-anchor": "end" }, formatFixed(y, digits)),
+        drawing("text", { x: LEFT - 6, y: toY(y) + 4, "text-anchor": "end" }, formatTick(y, digits)),
       ]).flat(),
       xTicks.map((x) =>
-        drawing("text", { x: toX(x), y: HEIGHT - BOTTOM + 16, "text-anchor": "middle" }, x)),
+        drawing("text", { x: toX(x), y: HEIGHT - BOTTOM + 18, "text-anchor": "middle" }, x)),
       drawing("text", { x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT - 3, "text-anchor": "middle",
         class: "label" }, settings.xLabel),
-      hovered >= 0 && drawing("line", { x1: toX(xs()[hovered]), x2: toX(xs()[hovered]), y1: TOP,
+      hovered >= 0 && drawing("line", { x1: toX(xs[hovered]), x2: toX(xs[hovered]), y1: TOP,
         y2: HEIGHT - BOTTOM, class: "cursor" }),
       series.map((one, k) => (shown[k] ? drawSeries(one, k, toY) : null)),
+      dragged !== null && selection,
     );
+    zoomIn.toggleAttribute("disabled", to - from <= 1);
+    zoomOut.toggleAttribute("disabled", to - from >= xs.length - 1);
     showValues();
   }
   /** @param {Series} one @param {number} place @param {(y: number) => number} toY */
   function drawSeries(one, place, toY) {
     const { stroke, dash } = styleOf(place);
-    const own = one.points.filter((point) => point.x >= first && point.x <= last);
+    const own = one.points.filter(isInside);
     const path = own.map((point, k) => `${k ? "L" : "M"}${toX(point.x)} ${toY(point.y)}`).join("");
     return drawing(
       "g",
@@ -179,17 +210,17 @@ export function makeChart(settings) {
     );
   }
   function showValues() {
-    const x = hovered < 0 ? undefined : xs()[hovered];
-    if (x === undefined) {
+    if (hovered < 0) {
       replaceChildren(values, "\u00a0");
       return;
     }
+    const x = xs[hovered];
     const parts = series.flatMap((one, k) => {
       const point = shown[k] ? one.points.find((other) => other.x === x) : undefined;
       if (point === undefined) return [];
       const interval = point.low === undefined ? "" :
-        ` [${formatFixed(point.low, settings.digits)}, ${formatFixed(point.high ?? 0, settings.digits)}]`;
-      return [`${one.name} ${formatFixed(point.y, settings.digits)}${interval}`];
+        ` [${formatTick(point.low, settings.digits)}, ${formatTick(point.high ?? 0, settings.digits)}]`;
+      return [`${one.name} ${formatTick(point.y, settings.digits)}${interval}`];
     });
     replaceChildren(values, `${settings.xLabel} ${x}: ${parts.join(", ") || "no value"}`);
   }
@@ -219,7 +250,9 @@ export function makeChart(settings) {
   });
   const legend = element("div", { role: "group", "aria-label": `Series of ${settings.title}` },
     series.length > MANY && element("div", { class: "tools" }, filter, none),
-    element("div", { class: "legend" }, labels, reset));
+    element("div", { class: "legend" }, labels));
   draw();
-  return element("section", { class: "plot" }, element("h3", {}, settings.title), legend, plot, values);
+  const heading = element("div", { class: "tools" }, element("h3", {}, settings.title),
+    xs.length > 2 && element("span", {}, zoomIn, zoomOut));
+  return element("section", { class: "plot" }, heading, legend, plot, values);
 }

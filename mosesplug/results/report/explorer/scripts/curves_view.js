@@ -29,11 +29,11 @@ export function makeCurvesView(session) {
       replaceChildren(
         node,
         element("p", { class: "note" },
-          "Drag over a chart to zoom in. Gains are those of the decoder's translations over the first iteration, with 95 % intervals of the paired bootstrap."),
+          "Point at a chart, or use the left and right arrow keys, to see values. Drag, or press + and −, to zoom. Gains are those of the decoder's translations over the first iteration, with 95 % intervals (paired bootstrap)."),
         element("div", { class: "charts" },
           makeChart({ title: `Scores: ${metrics(runs)}`, xLabel: "iteration", digits: 4, series: listScores(runs) }),
           runs.some((run) => run.iterations.some((one) => one.gain !== null)) &&
-            makeChart({ title: `Gains: ${metrics(runs)}`, xLabel: "iteration", digits: 4, series: collect(runs, "", gainOf) }),
+            makeChart({ title: `Gains: ${metrics(runs)}`, xLabel: "iteration", digits: 4, series: collect(runs, "gain", gainOf) }),
           makeChart({ title: "Weights over their L1 norm", xLabel: "iteration", digits: 4, series: listWeights(runs) }),
           makeChart({ title: "Hypotheses", xLabel: "iteration", digits: 0, fromZero: true,
             series: [...collect(runs, "in the lists", (i) => i.hypotheses), ...collect(runs, "new", (i) => i.new)] }),
@@ -72,14 +72,16 @@ function gainOf(iteration) {
 
 /** @param {RunDocument[]} runs @returns {Series[]} */
 function listWeights(runs) {
-  const series = runs.flatMap((run) => run.features.map((name, k) => ({
-    name: runs.length > 1 ? `${run.name}: ${name}` : name,
-    points: run.iterations.filter((one) => k < one.weights.length)
-      .map((one) => ({ x: one.number, y: one.weights[k] })),
-    size: Math.max(0, ...run.iterations.map((one) => Math.abs(one.weights[k] ?? 0))),
-  })));
+  /** @type {Map<string, number>} the largest absolute weight of each feature, in any run */
+  const sizes = new Map();
+  const series = runs.flatMap((run) => run.features.map((feature, k) => {
+    const points = run.iterations.filter((one) => k < one.weights.length)
+      .map((one) => ({ x: one.number, y: one.weights[k] }));
+    sizes.set(feature, Math.max(sizes.get(feature) ?? 0, ...points.map(({ y }) => Math.abs(y))));
+    return { feature, name: runs.length > 1 ? `${run.name}: ${feature}` : feature, points };
+  }));
   // The largest come first: those that are shown have colors of their own.
-  return series.sort((a, b) => b.size - a.size)
+  return series.sort((a, b) => (sizes.get(b.feature) ?? 0) - (sizes.get(a.feature) ?? 0))
     .map(({ name, points }, k) => ({ name, points, shown: k < MOST_SHOWN }));
 }
 
@@ -91,7 +93,7 @@ function listWeights(runs) {
  */
 function collect(runs, name, value) {
   return runs.map((run) => ({
-    name: runs.length > 1 ? [run.name, name].filter(Boolean).join(": ") : name || run.metric,
+    name: runs.length > 1 ? `${run.name}: ${name}` : name,
     points: run.iterations.flatMap((iteration) => {
       const own = value(iteration);
       if (own === null) return [];

@@ -36,6 +36,16 @@ export function formatWeight(value) {
   return String(Number(value.toPrecision(5)));
 }
 
+/**
+ * Return a number with fixed decimals; without decimals, with commas between thousands.
+ * @param {number} value
+ * @param {number} digits
+ * @returns {string}
+ */
+export function formatTick(value, digits) {
+  return digits === 0 ? formatCount(Math.round(value)) : formatFixed(value, digits);
+}
+
 /** @param {number} value @returns {string} an integer with commas between thousands */
 export function formatCount(value) {
   return String(value).replace(/\B(?=(\d{3})+$)/g, ",");

@@ -30,7 +30,7 @@ async function main() {
 function show(session, node, report) {
   /** @param {number} sentence */
   const openSentence = (sentence) => {
-    session.sentence = sentence;
+    session.open(sentence);
     session.tab = "sentences";
     session.notify();
     document.getElementById("panel-sentences")?.scrollIntoView({ block: "nearest" });
@@ -60,7 +60,7 @@ function show(session, node, report) {
   }, view.node));
   const { node: chooser, select } = choice("Run", session.page.runs.map((run) => run.name), (place) => {
     session.place = place;
-    session.sentence = -1;
+    session.open(-1);
     session.notify();
   }, { "data-role": "run" });
   replaceChildren(node,
@@ -88,6 +88,8 @@ function show(session, node, report) {
   function update() {
     if (!tabs.some(([name]) => name === session.tab)) session.tab = "weights";
     select.selectedIndex = session.place;
+    // The other views show all runs.
+    chooser.hidden = !["weights", "sentences"].includes(session.tab);
     tabs.forEach(([name, , view], k) => {
       const isShown = name === session.tab;
       buttons[k].setAttribute("aria-selected", String(isShown));

@@ -3,6 +3,7 @@
 import { describeMissingLists } from "./data.js";
 import { button, choice, element, replaceChildren, table } from "./elements.js";
 import { formatCount, formatDifference, formatFixed, formatScore } from "./format.js";
+import { markWords } from "./sentences_view.js";
 
 /**
  * @typedef {import("./session.js").Session} Session
@@ -40,35 +41,35 @@ export function makeRunsView(session, openSentence) {
 /** @param {Session} session */
 function listRuns(session) {
   const { runs, comparisons } = session.page;
-  const header = ["run", "metric", "iterations", "first", "last", "best", "result in its lists",
-    "difference", "95 % interval", "p(boot)", "p(AR)"];
-  const rows = runs.map((run, k) => {
+  const columns = runs.map((run, k) => {
     const scores = run.iterations.map((iteration) => iteration.score);
     const best = run.isRate ? Math.min(...scores) : Math.max(...scores);
     const result = run.points?.[run.points.length - 1].score;
     const tested = k ? comparisons[k - 1] : undefined;
     const isTested = tested !== undefined && tested.reason === undefined;
     return [
-      run.name,
-      run.metric,
+      `${run.metric}${run.isRate ? " (less is better)" : ""}`,
       String(run.iterations.length),
       formatScore(scores[0]),
       formatScore(scores[scores.length - 1]),
       formatScore(best),
       result === undefined ? "" : formatScore(result),
       isTested ? formatDifference(tested.difference ?? 0) : "",
-      isTested ? `${formatDifference(tested.low ?? 0)} ${formatDifference(tested.high ?? 0)}` : "",
+      isTested ? `${formatDifference(tested.low ?? 0)} to ${formatDifference(tested.high ?? 0)}` : "",
       isTested ? formatFixed(tested.pBootstrap ?? 0, 4) : "",
       isTested ? formatFixed(tested.pRandomization ?? 0, 4) : "",
     ];
   });
+  const names = ["metric", "iterations", "decoded, first iteration", "decoded, last iteration", "decoded, best iteration",
+    "result, merged lists", `difference from ${runs[0].name}`, "95 % interval", "p(boot)", "p(AR)"];
+  const rows = names.map((name, place) => [name, ...columns.map((column) => column[place])]);
   const reasons = comparisons.flatMap((tested, k) =>
     tested.reason === undefined ? [] : [element("p", { class: "note" }, `${runs[k + 1].name} is not compared: ${tested.reason}.`)]);
   return [
-    table([header, ...rows], { left: 2 }),
+    table([["run", ...runs.map((run) => run.name)], ...rows]),
     ...reasons,
     element("p", { class: "note" },
-      "Differences are those from the first run, of the translations that each result chooses in its merged lists: paired bootstrap (1,000 samples) and approximate randomization (10,000 trials), seed 1, as mosesplug compare computes them."),
+      "“decoded” scores the decoder's translations of an iteration, “result, merged lists” the translations that the final weights choose in the merged lists of their run. The difference is that of the latter, with a paired bootstrap (p(boot), 1,000 samples) and approximate randomization (p(AR), 10,000 trials), seed 1, as mosesplug compare computes them."),
   ];
 }
 
@@ -118,13 +119,15 @@ function listDifferences(first, second, place, openSentence) {
     ...(hasScores ? [`${first.run.sentenceMetric} difference`] : [])];
   const body = rows.slice(0, MOST).map(({ sentence, chosen, difference }) => [
     button(first.lists.name(sentence), () => openSentence(place, sentence), { "aria-label": `Open sentence ${first.lists.name(sentence)}` }),
-    ...chosen.map(({ text }) => element("bdi", {}, text)),
+    element("bdi", {}, chosen[0].text),
+    element("bdi", {}, markWords(chosen[1].text, chosen[0].text)),
     ...(hasScores ? [Number.isNaN(difference) ? "" : formatDifference(difference)] : []),
   ]);
-  const shown = rows.length > MOST ? `, the ${MOST} largest differences` : "";
+  const shown = rows.length > MOST ? ` The ${MOST} with the largest differences are listed.` : "";
   return [
     element("p", { class: "note" },
-      `${formatCount(rows.length)} of ${formatCount(sentences.length)} sentences differ at the present weights of both runs${shown}.`),
+      `${formatCount(rows.length)} of ${formatCount(sentences.length)} sentences differ at the present weights of both runs.${shown} ` +
+      `Words that only ${second.run.name} has are underlined, those that only ${first.run.name} has are struck out.`),
     table([header, ...body], { left: 3 }),
   ];
 }

@@ -1,9 +1,11 @@
 // Sentences: a table to sort, filter and search, and the hypotheses of one of them.
 
+import { parseConditions } from "./conditions.js";
 import { describeMissingLists } from "./data.js";
 import { button, choice, element, keepFocus, replaceChildren, reveal, table } from "./elements.js";
 import { formatCount, formatDifference, formatFixed, formatScore } from "./format.js";
 import { findHighest } from "./scorer.js";
+import { makeBaseChoice } from "./weights_view.js";
 import { compareWords } from "./words.js";
 
 /**
@@ -16,7 +18,9 @@ import { compareWords } from "./words.js";
 const PAGE = 50;
 const HYPOTHESES = 100;
 const SHARES = 20;
-const FIELDS = ["hypothesis", "any hypothesis", "source", "reference"];
+const FIELDS = ["1-best", "any hypothesis", "source", "reference"];
+/** @type {(keyof SentenceRow)[]} */
+const NUMBERS = ["score", "change", "loss", "length"];
 
 /**
  * Return the view of the sentences.
@@ -24,8 +28,6 @@ const FIELDS = ["hypothesis", "any hypothesis", "source", "reference"];
  * @returns {{node: HTMLElement, update: () => void}}
  */
 export function makeSentencesView(session) {
-  /** @type {{key: keyof SentenceRow, isDown: boolean}} */
-  const order = { key: "sentence", isDown: false };
   let page = 0;
   const list = element("div", {});
   const detail = element("section", { class: "sentence-detail", tabindex: -1, "aria-label": "Sentence" });
@@ -34,6 +36,16 @@ export function makeSentencesView(session) {
     type: "search", placeholder: "Regular expression", "aria-label": "Search texts by a regular expression",
     oninput: () => {
       session.search = search.value;
+      page = 0;
+      session.notify();
+    },
+  }));
+  const filter = /** @type {HTMLInputElement} */ (element("input", {
+    type: "search", placeholder: "score<0.2 length>30", size: 24, autocapitalize: "off", spellcheck: "false",
+    "data-role": "filter", title: "Conditions on score, change, loss and length, such as score<0.2 loss>=0.1; " +
+      "spaces separate them, and all must hold.",
+    oninput: () => {
+      session.filter = filter.value;
       page = 0;
       session.notify();
     },
@@ -51,43 +63,65 @@ export function makeSentencesView(session) {
       session.notify();
     },
   }));
-  const tools = element("div", { class: "tools", role: "search" }, search, field,
-    element("label", {}, changed, " changed only"));
+  const vectors = element("div", { class: "tools" });
+  const tools = element("div", { role: "search" },
+    element("div", { class: "tools" }, search, field, element("label", {}, "Filter ", filter)), vectors);
+  /** @type {RunSession | null} */
+  let compared = null;
+  let showVectors = () => {};
+  /** @param {RunSession} run make the choices of its weights */
+  function chooseVectors(run) {
+    compared = run;
+    const moved = "moved in Weights";
+    const present = choice("Weights", [...run.points.map((point) => point.label), moved], (place) => {
+      if (place < run.points.length) run.move(run.pointWeights(place));
+      session.notify();
+    }, { "data-role": "present" });
+    const base = makeBaseChoice(session, run);
+    replaceChildren(vectors, present.node, base.node, element("label", {}, changed, " changed only"));
+    showVectors = () => {
+      const place = run.findPoint();
+      present.select.selectedIndex = place < 0 ? run.points.length : place;
+      present.select.options[run.points.length].hidden = place >= 0;
+      base.select.selectedIndex = run.basePoint;
+    };
+  }
   const node = element("section", { class: "sentences" }, tools, message, detail, list);
 
   /** @param {RunSession} run */
   function showList(run) {
     const rows = listSentences(run);
-    const { sentences, error } = searchSentences(session, run);
-    const matching = rows.filter((row) => sentences === null || sentences.has(row.sentence));
-    const shown = session.onlyChanged
-      ? matching.filter(({ sentence }) => run.present.choice[sentence] !== run.base.choice[sentence])
-      : matching;
+    const hasScores = run.sentenceScores !== null;
+    const { sentences, error: searchError } = searchSentences(session, run);
+    const { test, error: filterError } = parseConditions(session.filter, hasScores ? NUMBERS : ["length"]);
+    const error = searchError ?? filterError;
+    const shown = rows.filter((row) => (sentences === null || sentences.has(row.sentence)) && test(roundScores(row)) &&
+      (!session.onlyChanged || run.present.choice[row.sentence] !== run.base.choice[row.sentence]));
+    const order = readOrder(session.sort);
     shown.sort((a, b) => compareRows(a, b, order.key, order.isDown));
     const pages = Math.max(1, Math.ceil(shown.length / PAGE));
     page = Math.min(page, pages - 1);
     replaceChildren(message, error ?? `${formatCount(shown.length)} of ${formatCount(rows.length)} sentences`);
     message.classList.toggle("warning", error !== null);
-    const hasScores = run.sentenceScores !== null;
     /** @param {string} label @param {keyof SentenceRow} key @param {string} title */
     const head = (label, key, title) => {
       const mark = order.key === key ? (order.isDown ? " ▼" : " ▲") : "";
       return button(`${label}${mark}`, () => {
-        order.isDown = order.key === key ? !order.isDown : key !== "sentence";
-        order.key = key;
-        keepFocus(list, () => showList(run));
+        const isDown = order.key === key ? !order.isDown : key !== "sentence";
+        session.sort = `${isDown ? "-" : ""}${key}`;
+        keepFocus(list, session.notify.bind(session));
       }, { title, class: "sort" });
     };
     // The words come second: a phone shows them without scrolling to the side.
     const header = [
       head("sentence", "sentence", "Its id"),
-      "chosen hypothesis",
+      "1-best",
       ...(hasScores ? [
-        head(run.run.sentenceMetric, "score", "Sentence score of the chosen hypothesis; larger is better"),
-        head("change", "change", `From what the weights of ${run.points[run.basePoint].label} choose`),
-        head("loss", "loss", "To the best hypothesis of the sentence"),
+        head(run.run.sentenceMetric, "score", "score: the sentence score of the 1-best; larger is better"),
+        head("change", "change", `Of the score, from the 1-best at the weights of ${run.points[run.basePoint].label}`),
+        head("loss", "loss", "Score of the best hypothesis (oracle) less that of the 1-best"),
       ] : []),
-      head("words", "length", "Of the chosen hypothesis"),
+      head("length", "length", "Words of the 1-best"),
     ];
     const body = shown.slice(page * PAGE, (page + 1) * PAGE).map((row) => {
       const texts = run.lists.texts(row.sentence);
@@ -105,7 +139,7 @@ export function makeSentencesView(session) {
       button("Next", () => turn(run, 1), { disabled: page >= pages - 1 }));
     const rendered = table([header, ...body], { left: 2 });
     const heads = rendered.querySelectorAll("th");
-    const keys = ["sentence", "", ...(hasScores ? ["score", "change", "loss"] : []), "length"];
+    const keys = ["sentence", "", ...(hasScores ? NUMBERS : ["length"])];
     keys.forEach((key, k) => {
       if (key === order.key) heads[k].setAttribute("aria-sort", order.isDown ? "descending" : "ascending");
     });
@@ -120,15 +154,12 @@ export function makeSentencesView(session) {
 
   /** @param {number} sentence */
   function open(sentence) {
-    session.sentence = sentence;
+    session.open(sentence);
     session.notify();
     detail.focus();
     detail.scrollIntoView({ block: "nearest" });
   }
 
-  /** The hypothesis whose shares are shown beside those of the 1-best; null: the oracle's. */
-  /** @type {{sentence: number, row: number} | null} */
-  let selected = null;
   let against = 0;
   /** Place of the first hypothesis of the present page, in the order of ranks. */
   let first = 0;
@@ -144,9 +175,9 @@ export function makeSentencesView(session) {
     }
     if (shownSentence !== sentence) first = 0;
     shownSentence = sentence;
-    if (selected?.sentence !== sentence) selected = null;
+    const start = run.lists.offsets[sentence];
     replaceChildren(detail, renderSentence(run, sentence, {
-      selected: selected?.row ?? null,
+      selected: session.hypothesis < 0 ? null : start + session.hypothesis,
       against,
       first,
       turn: (place) => {
@@ -154,8 +185,8 @@ export function makeSentencesView(session) {
         keepFocus(detail, () => showDetail(run));
       },
       select: (row) => {
-        selected = { sentence, row };
-        keepFocus(detail, () => showDetail(run));
+        session.hypothesis = row - start;
+        keepFocus(detail, session.notify.bind(session));
       },
       compare: (place) => {
         against = place;
@@ -166,7 +197,7 @@ export function makeSentencesView(session) {
         open(sentences[sentences.indexOf(sentence) + by]);
       },
       close: () => {
-        session.sentence = -1;
+        session.open(-1);
         session.notify();
         search.focus();
       },
@@ -184,7 +215,10 @@ export function makeSentencesView(session) {
         replaceChildren(detail);
         return;
       }
+      if (run !== compared) chooseVectors(run);
+      showVectors();
       if (search.value !== session.search) search.value = session.search;
+      if (filter.value !== session.filter) filter.value = session.filter;
       select.selectedIndex = Math.max(0, FIELDS.indexOf(session.field));
       changed.checked = session.onlyChanged;
       for (const option of select.options) {
@@ -213,6 +247,18 @@ function listSentences(run) {
       length: row < 0 ? 0 : lists.lengths[row],
     };
   });
+}
+
+/** @param {SentenceRow} row @returns {SentenceRow} with the scores as the table shows them */
+function roundScores(row) {
+  const [score, change, loss] = [row.score, row.change, row.loss].map((value) => Number(formatScore(value)));
+  return { ...row, score, change, loss };
+}
+
+/** @param {string} sort as in the address @returns {{key: keyof SentenceRow, isDown: boolean}} */
+function readOrder(sort) {
+  const key = NUMBERS.find((own) => own === sort.replace("-", "")) ?? "sentence";
+  return { key, isDown: sort.startsWith("-") };
 }
 
 /** @param {SentenceRow} a @param {SentenceRow} b @param {keyof SentenceRow} key @param {boolean} isDown */
@@ -272,7 +318,8 @@ function renderSentence(run, sentence, actions) {
   const rows = texts.map((_, k) => start + k).sort((a, b) => present.scores[b] - present.scores[a] || a - b);
   const roles = findRoles(run, sentence);
   const best = present.choice[sentence];
-  const other = actions.selected ?? run.oracles?.[sentence] ?? rows[1] ?? best;
+  const oracle = rows.find((row) => roles.get(row)?.includes("oracle"));
+  const other = actions.selected ?? oracle ?? rows[1] ?? best;
   const references = lists.references.map((lines) => lines[sentence]);
   /** @param {number} row */
   const textOf = (row) => texts[row - start];
@@ -319,7 +366,7 @@ function renderSentence(run, sentence, actions) {
   return [
     head,
     renderParts(parts),
-    renderShares(run, best, other, ranks),
+    renderShares(run, best, other, ranks, roles),
     element("div", { class: "tools" }, against, rows.length > HYPOTHESES && makePager(rows, first, actions)),
     table([header, ...body], { left: 3, last: true }),
   ];
@@ -385,7 +432,7 @@ function listRanks(run, row) {
 }
 
 /** @param {string} text @param {string} other @returns {Node[]} the text with its differences marked */
-function markWords(text, other) {
+export function markWords(text, other) {
   return compareWords(text, other).flatMap(({ kind, word }) => [
     kind === "same" ? document.createTextNode(word)
       : element(kind === "added" ? "ins" : "del", {}, word),
@@ -398,8 +445,9 @@ function markWords(text, other) {
  * @param {number} best
  * @param {number} other
  * @param {Map<number, number>} ranks
+ * @param {Map<number, string[]>} roles
  */
-function renderShares(run, best, other, ranks) {
+function renderShares(run, best, other, ranks, roles) {
   const { dense } = run.present.weights;
   const names = [...run.run.features];
   const pairs = names.map((_, k) => [best, other].map((row) => dense[k] * run.lists.features[k][row]));
@@ -413,6 +461,8 @@ function renderShares(run, best, other, ranks) {
   const sizes = pairs.map(([a, b]) => Math.abs(isSame ? a : a - b));
   const order = names.map((_, k) => k).sort((a, b) => sizes[b] - sizes[a] || a - b);
   const second = `rank ${ranks.get(other)}`;
+  const role = roles.get(other);
+  const named = role === undefined ? second : `${second} (${role.join(", ")})`;
   /** @param {number} value @param {string} kind */
   const bar = (value, kind) => element("span", { class: `bar ${kind}` },
     element("span", { class: value < 0 ? "negative" : "positive", style: `width: ${(50 * Math.abs(value)) / largest}%` }));
@@ -437,7 +487,7 @@ function renderShares(run, best, other, ranks) {
       formatDifference(run.present.scores[best] - run.present.scores[other]), ""]);
   const header = isSame ? ["weight × value", "1-best", ""] : ["weight × value", "1-best", second, "lead", "shares"];
   return element("div", { class: "shares" },
-    element("h4", {}, isSame ? "What the model score consists of" : `Why the 1-best wins over ${second}`),
+    element("h4", {}, isSame ? "What the model score consists of" : `Why the 1-best wins over ${named}`),
     table([header, ...body], { last: true }),
     others.length > 0 && reveal(`The ${formatCount(others.length)} others`, () =>
       table([header, ...others.map((k) => line(names[k], pairs[k]))], { last: true })));

@@ -139,8 +139,14 @@ export class Session {
     /** The run that the first one is compared with. */
     this.other = 1;
     this.sentence = -1;
+    /** The place in its list of the hypothesis that is compared with the 1-best; -1: the oracle. */
+    this.hypothesis = -1;
     this.search = "";
-    this.field = "hypothesis";
+    this.field = "1-best";
+    /** Conditions on score, change, loss and length. */
+    this.filter = "";
+    /** What the sentences are sorted by; with `-`, the largest first. */
+    this.sort = "sentence";
     this.onlyChanged = false;
     /** @type {(() => void)[]} */
     this.listeners = [];
@@ -156,6 +162,12 @@ export class Session {
     return this.runs[this.place];
   }
 
+  /** @param {number} sentence the one whose hypotheses are shown; -1: none */
+  open(sentence) {
+    this.sentence = sentence;
+    this.hypothesis = -1;
+  }
+
   /** Show what has changed. */
   notify() {
     for (const listener of this.listeners) listener();
@@ -163,13 +175,15 @@ export class Session {
 
   /** @returns {import("./state.js").State} */
   get state() {
-    const { tab, search } = this;
+    const { tab, search, filter } = this;
     const runs = this.runs.map((run) => run?.state ?? {});
-    const state = { tab, search, field: search && this.field, changed: this.onlyChanged, runs };
+    const sort = this.sort === "sentence" ? "" : this.sort;
+    const state = { tab, search, field: search && this.field, filter, sort, changed: this.onlyChanged, runs };
     return {
       ...state,
       ...(runs.length > 1 && { run: this.place, other: this.other }),
       ...(this.sentence >= 0 && { sentence: this.sentence }),
+      ...(this.sentence >= 0 && this.hypothesis >= 0 && { hypothesis: this.hypothesis }),
     };
   }
 
@@ -179,9 +193,16 @@ export class Session {
     if (state.other && state.other < this.runs.length) this.other = state.other;
     if (state.tab !== undefined) this.tab = state.tab;
     this.runs.forEach((run, k) => run?.restore(state.runs[k]));
-    this.sentence = this.run?.lists.sentences.find((sentence) => sentence === state.sentence) ?? -1;
+    this.open(this.run?.lists.sentences.find((sentence) => sentence === state.sentence) ?? -1);
+    if (state.hypothesis !== undefined && this.sentence >= 0) {
+      const offsets = this.run?.lists.offsets ?? [];
+      const size = offsets[this.sentence + 1] - offsets[this.sentence];
+      if (state.hypothesis < size) this.hypothesis = state.hypothesis;
+    }
     this.search = state.search ?? "";
     this.field = state.field ?? this.field;
+    this.filter = state.filter ?? "";
+    this.sort = state.sort ?? "sentence";
     this.onlyChanged = state.changed ?? false;
   }
 }

@@ -2,8 +2,9 @@
 
 /**
  * @typedef {{point?: number, weights?: number[], factor?: number, base?: number}} RunState
- * @typedef {{tab?: string, run?: number, other?: number, sentence?: number, search?: string,
- *   field?: string, changed?: boolean, runs: RunState[]}} State `runs` are those of the page
+ * @typedef {{tab?: string, run?: number, other?: number, sentence?: number,
+ *   hypothesis?: number, search?: string, field?: string, filter?: string, sort?: string,
+ *   changed?: boolean, runs: RunState[]}} State `runs` are those of the page
  */
 
 /** @param {State} state @returns {string} a fragment without `#` */
@@ -37,11 +38,11 @@ export function decodeState(fragment, nRuns) {
   };
   /** @type {State} */
   const state = { runs: [] };
-  for (const key of /** @type {const} */ (["tab", "search", "field"])) {
+  for (const key of /** @type {const} */ (["tab", "search", "field", "filter", "sort"])) {
     const text = parameters.get(key);
     if (text !== null) state[key] = text;
   }
-  for (const key of /** @type {const} */ (["run", "other", "sentence"])) {
+  for (const key of /** @type {const} */ (["run", "other", "sentence", "hypothesis"])) {
     const place = readPlace(key);
     if (place !== null) state[key] = place;
   }

@@ -67,15 +67,7 @@ export function makeWeightsView(session, openSentence) {
 function build(node, session, run, openSentence) {
   const summary = element("div", { class: "summary", role: "status", "aria-live": "polite" });
   const held = describeHeld(run);
-  const { node: base, select: baseSelect } = choice(
-    "Compare with",
-    run.points.map((point) => point.label),
-    (place) => {
-      run.compareWith(place);
-      session.notify();
-    },
-    { "data-role": "base" },
-  );
+  const base = makeBaseChoice(session, run);
   /** @param {Weights} weights */
   const go = (weights) => {
     run.move(weights);
@@ -97,11 +89,11 @@ function build(node, session, run, openSentence) {
   const controls = makeControls(session, run);
   const changed = element("div", { class: "changed" });
   const isWarning = held.classList.contains("warning");
-  replaceChildren(node, summary, isWarning && held, points, element("div", { class: "tools" }, base, copy),
+  replaceChildren(node, summary, isWarning && held, points, element("div", { class: "tools" }, base.node, copy),
     controls.node, changed, !isWarning && held);
 
   return () => {
-    baseSelect.selectedIndex = run.basePoint;
+    base.select.selectedIndex = run.basePoint;
     undo.toggleAttribute("disabled", run.history.length === 0);
     const present = run.findPoint();
     for (const one of points.querySelectorAll("[data-point]")) {
@@ -112,6 +104,18 @@ function build(node, session, run, openSentence) {
     replaceChildren(changed, listChanged(run, sentences, openSentence));
     controls.update();
   };
+}
+
+/**
+ * Return the choice of the weights that the present ones are compared with.
+ * @param {Session} session
+ * @param {RunSession} run
+ */
+export function makeBaseChoice(session, run) {
+  return choice("Compare with", run.points.map((point) => point.label), (place) => {
+    run.compareWith(place);
+    session.notify();
+  }, { "data-role": "base" });
 }
 
 /** @param {RunSession} run @param {number} nChanged */
