@@ -22,7 +22,7 @@ ErrorKind = Literal[
     "unreachable",
     "not in the graph",
 ]
-"""What became of the reference of a sentence; each sentence is of one kind."""
+"""The errors of a sentence, by whether and where the search found its reference."""
 
 _MEANINGS: Mapping[ErrorKind, str] = {
     "no error": "the 1-best is a reference",
@@ -42,7 +42,7 @@ _LOW_REACH = 0.5
 
 @dataclass(frozen=True)
 class SentenceErrors:
-    """What became of the references of one sentence.
+    """The kind of error of a sentence, and the scores that tell it.
 
     Attributes:
         sentence: its id.
@@ -117,7 +117,7 @@ class SearchErrors:
 
     @property
     def advice(self) -> str:
-        """What to do about the errors that prevail, as one paragraph."""
+        """A paragraph that says which errors are frequent, and what reduces them."""
         return " ".join(_advise(self, Counter(row.kind for row in self.rows)))
 
     def blocks(self, medium: Medium) -> Iterator[Block]:
@@ -132,7 +132,7 @@ class SearchErrors:
 
 
 def _advise(errors: SearchErrors, numbers: Mapping[ErrorKind, int]) -> Iterator[str]:
-    """Yield sentences on what to do."""
+    """Yield the sentences of the advice."""
     total, reachable = errors.sentences, errors.reachable
     if reachable == 0:
         if errors.tells_reach:
