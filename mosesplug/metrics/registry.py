@@ -176,11 +176,15 @@ def find_formula(name: str) -> Formula:
         if formula.name == name:
             return formula
     counted, _, text = name.removesuffix("]").partition("[")
-    if counted in _ENTRIES and (idle := parse_settings(text).keys() - _FORMULA_SETTINGS):
-        raise UsageError(
-            f"{name}: {min(idle)} does not change the formula of {counted}; it says what is "
-            "counted, which is up to the program that counts"
-        )
+    if counted in _ENTRIES:
+        settings, known = parse_settings(text), _ENTRIES[counted].settings
+        usable = tuple(setting for setting in known if setting in _FORMULA_SETTINGS)
+        if idle := settings.keys() & (set(known) - set(usable)):
+            raise UsageError(
+                f"{name}: {min(idle)} does not change the formula of {counted}; it says what is "
+                "counted, which is up to the program that counts"
+            )
+        _refuse_others(f"the formula of {counted}", settings, usable)
     measure = metric(counted, text)
     return Formula(name, measure.n_statistics, measure)
 
@@ -284,8 +288,8 @@ def _refuse_others(metric: str, settings: Mapping[str, str], known: tuple[str, .
             )
         if name not in known:
             raise UsageError(
-                f"unknown setting {name!r} of {metric}; known settings: {', '.join(known)}"
-                f"{suggest(name, known)}"
+                f"unknown setting {name!r} of {metric}; known settings: "
+                f"{', '.join(known) or 'none'}{suggest(name, known)}"
             )
 
 

@@ -181,5 +181,7 @@ def test_numbers_that_bleu_cannot_have(changes: dict[int, float], message: str) 
 def test_settings_of_formulas_are_those_of_scores() -> None:
     with pytest.raises(UsageError, match=r"CHRF\[case:false\]: case does not change the formula"):
         find_formula("CHRF[case:false]")
-    with pytest.raises(UsageError, match="unknown setting 'beta' of BLEU"):
+    with pytest.raises(UsageError, match="'beta' of the formula of BLEU; known settings: none"):
         find_formula("BLEU[beta:2]")
+    with pytest.raises(UsageError, match=r"known settings: beta, smooth, words. Did you mean beta"):
+        find_formula("CHRF[bta:2]")
