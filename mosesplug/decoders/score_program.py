@@ -59,6 +59,7 @@ class ScoreProgramCall:
         formula: None: ``mean`` or ``ratio``, by the number of numbers that it announces.
         cache: directory of the scores that are known, and of the messages of the command. The same
             process may serve several.
+        remedy: what messages advise if the command does not get ready.
     """
 
     name: str
@@ -69,6 +70,7 @@ class ScoreProgramCall:
     patience: float
     formula: Formula | None = None
     cache: Path = field(default=Path(), compare=False)
+    remedy: str = field(default="", compare=False)
 
 
 class CommandScorer:
@@ -192,7 +194,8 @@ class ScoreProgram:
             )
         except DecoderError as error:
             self._errors.unlink(missing_ok=True)
-            raise DataError(f"the {self._role} does not start: {error.template}") from None
+            ending = f". {self.call.remedy}" if self.call.remedy else ""
+            raise DataError(f"the {self._role} does not start: {error.template}{ending}") from None
         for pipe in child.pipes:
             os.set_blocking(pipe.fileno(), False)
         self._child = child
@@ -338,7 +341,10 @@ class ScoreProgram:
                 if not (piece := os.read(stdout, _PIECE)):
                     child.ended.wait(_DYING_SECONDS)
                     problem = (child.problem() or "closed its output").removeprefix("the ")
-                    raise self._fail(problem.removeprefix(f"{self._role} ") + where(n_lines))
+                    raise self._fail(
+                        problem.removeprefix(f"{self._role} ") + where(n_lines),
+                        self.call.remedy if self._announced is None else "",
+                    )
                 received += piece
                 n_lines += piece.count(b"\n")
                 is_alive = True

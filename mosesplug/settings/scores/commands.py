@@ -15,7 +15,7 @@ from formats.text import read_lines
 from mosesplug.errors import OptionName, UsageError
 from mosesplug.options import Opt, list_options
 from mosesplug.settings.checks import check_fields, check_settings, make_settings
-from mosesplug.settings.scores.files import split_marks
+from mosesplug.settings.scores.files import split_marks, suggest_formula
 from mosesplug.user_cache import open_score_directory
 
 if TYPE_CHECKING:
@@ -226,6 +226,7 @@ class ScoreCommands:
                 self.timeout,
                 command.formula,
                 directory.absolute(),
+                suggest_formula(command.words[-1]),
             )
             # Its errors come before the command is started.
             OutsideMetric(command.name)

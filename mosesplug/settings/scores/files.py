@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mosesplug.errors import OptionName, UsageError
+from mosesplug.errors import OptionName, UsageError, suggest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -78,21 +78,25 @@ def split_marks(text: str) -> tuple[str, ScoreSource]:
     """Split ``:error`` and a formula off a text; return a source with them.
 
     Raises:
-        UsageError: a metric with unknown settings, or ``:error`` of a metric that is no error rate.
+        UsageError: two formulas, a metric with unknown settings, or ``:error`` of a metric that is
+            no error rate.
     """
     # Not above: --help does not need them.
     from mosesplug.metrics.error_rates import is_error_rate
-    from mosesplug.metrics.registry import find_formula, metric_names
+    from mosesplug.metrics.registry import find_formula
 
-    source = ScoreSource("")
+    whole, source, formulas = text, ScoreSource(""), _formula_names()
     while (marked := _MARK.fullmatch(text)) is not None:
         unmarked, word, settings = marked.groups("")
-        if word == "error" and not (settings or source.is_error_rate):
-            source = replace(source, is_error_rate=True)
-        elif word in ("mean", "ratio", *metric_names()) and source.formula is None:
-            source = replace(source, formula=find_formula(word + settings))
-        else:
+        is_error = word == "error" and not settings
+        if not (is_error or word in formulas):
             break
+        if source.is_error_rate if is_error else source.formula:
+            raise UsageError(f"{whole} ends with two formulas, or with :error twice: keep one")
+        if is_error:
+            source = replace(source, is_error_rate=True)
+        else:
+            source = replace(source, formula=find_formula(word + settings))
         text = unmarked
     if source.formula is not None and source.formula.metric is not None:
         is_rate = is_error_rate(source.formula.metric.signature())
@@ -100,6 +104,23 @@ def split_marks(text: str) -> tuple[str, ScoreSource]:
             raise UsageError(f"{source.formula.name} is not an error rate: leave out :error")
         source = replace(source, is_error_rate=is_rate)
     return text, source
+
+
+def suggest_formula(text: str) -> str:
+    """Return advice if the end of a command is a misspelled formula, else nothing."""
+    if (marked := _MARK.fullmatch(text)) is None:
+        return ""
+    _, word, settings = marked.groups("")
+    known = ("error", *_formula_names())
+    hint = suggest(word, known) or suggest(word.upper(), known)
+    return f"The command ends with :{word}{settings}{hint}" if hint else ""
+
+
+def _formula_names() -> tuple[str, ...]:
+    """Return the names that can follow a file or a command."""
+    from mosesplug.metrics.registry import metric_names  # not above: --help does not need it
+
+    return ("mean", "ratio", *metric_names())
 
 
 def _parse(text: str, option: str) -> ScoreSource:

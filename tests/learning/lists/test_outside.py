@@ -354,6 +354,9 @@ def test_sources_are_parsed() -> None:
     for text in ("A", "A=", "=x", "A=x,,y", "A=:error"):
         with pytest.raises(UsageError, match=f"--scores={text}: write NAME=FILE"):
             parse_score_sources([text])
+    for text in ("A=x:BLEU:ratio", "A=x:error:error"):
+        with pytest.raises(UsageError, match="two formulas, or with :error twice: keep one"):
+            parse_score_sources([text])
     with pytest.raises(UsageError, match="--scores names A twice"):
         parse_score_sources(["A=x", "A=y"])
 

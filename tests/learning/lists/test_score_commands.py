@@ -147,6 +147,11 @@ def test_settings_are_checked() -> None:
         make_learning_settings({"graphs": ["."], "refs": "refs", "score-command": [COMMAND]})
     with pytest.raises(UsageError, match="requires"):
         learn(**{"score-batch": 3})
+    for mark, meant in (("BLUE", "BLEU"), ("ter[x:1]:error", "TER"), ("eror", "error")):
+        with pytest.raises(DataError, match=rf"ready\. The command ends with :.*mean {meant}\?\n"):
+            learn(**{"score-command": [f"SHARE={sys.executable} -IS no-such.py:{mark}"]})
+    with pytest.raises(DataError, match=r"before it was ready\n"):
+        learn(**{"score-command": ["SHARE=false image:latest"]})
     Path("refs").write_text("a\nb\nc\n")
     with pytest.raises(DataError, match="reads 9 source sentences, but the references have 3"):
         learn(**{"score-command": [COMMAND], "source": "source"})
