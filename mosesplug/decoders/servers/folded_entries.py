@@ -38,7 +38,7 @@ _POINT = re.compile(rb"([0-9]+)-([0-9]+)")
 
 
 @dataclass(frozen=True)
-class TableEntry:
+class FoldableEntry:
     """An entry of a phrase table, in three pieces, between which sums are inserted.
 
     Attributes:
@@ -117,7 +117,7 @@ def read_entry_points(fields: Sequence[bytes], path: str, number: int) -> set[tu
     return points
 
 
-def parse_entry(line: bytes) -> TableEntry:
+def parse_entry(line: bytes) -> FoldableEntry:
     """Parse a line of a phrase table, as ``FoldableEntryCheck`` admits it."""
     source, target, scores, *others = line.split(b"|||")
     words = split_words(target)
@@ -130,7 +130,7 @@ def parse_entry(line: bytes) -> TableEntry:
     remainder = b" |||".join([b"", alignment, *others[1:]])
     if not words:
         head = b"||| %b" % scores.strip(b" \t")
-        return TableEntry((b"", head, remainder), 0, pair)
+        return FoldableEntry((b"", head, remainder), 0, pair)
     carrier = min((count, j) for j, count in enumerate(counts) if count)[1] if points else 0
     before = b"".join(word + _NO_DIGITS + b" " for word in words[:carrier])
     after = b"".join(b" " + word + _NO_DIGITS for word in words[carrier + 1 :])
@@ -139,11 +139,11 @@ def parse_entry(line: bytes) -> TableEntry:
         b"%b ||| %b" % (after, scores.strip(b" \t")),
         remainder,
     )
-    return TableEntry(pieces, max(1, counts[carrier]), pair)
+    return FoldableEntry(pieces, max(1, counts[carrier]), pair)
 
 
 def format_entries(
-    sources: Sequence[bytes], entries: Sequence[TableEntry], sums: Floats, logs: Floats
+    sources: Sequence[bytes], entries: Sequence[FoldableEntry], sums: Floats, logs: Floats
 ) -> bytes:
     """Return the lines of a phrase table with sums of weights.
 

@@ -36,7 +36,7 @@ import numpy as np
 from formats.moses.ini import FeatureLine
 from formats.weights.encoding import encode
 from mosesplug.arrays import Floats, Ints
-from mosesplug.decoders.servers.folded_entries import TableEntry, format_entries, parse_entry
+from mosesplug.decoders.servers.folded_entries import FoldableEntry, format_entries, parse_entry
 from mosesplug.templates.derivation import Phrase, PhrasePair, Words
 from mosesplug.templates.functions import WordTranslationFeature
 from mosesplug.templates.template import Counts, PhraseTemplate
@@ -132,7 +132,7 @@ class FoldedPhrase:
         rows: numbers of the entries by target phrase.
     """
 
-    entries: tuple[TableEntry, ...]
+    entries: tuple[FoldableEntry, ...]
     late: _Features
     early: _Features
     penalty: float = 0.0
@@ -280,7 +280,7 @@ class PhraseFolder:
 
     def _collect(
         self,
-        entries: tuple[TableEntry, ...],
+        entries: tuple[FoldableEntry, ...],
         late: Sequence[Mapping[int, float]],
         early: Sequence[Mapping[int, float]],
         penalty: float = 0.0,
