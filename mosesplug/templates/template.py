@@ -86,7 +86,7 @@ class Template:
 
     @property
     def reach(self) -> int | None:
-        """How many target words before a phrase its features see; None: all."""
+        """How many earlier target words features of a phrase depend on; None: all."""
         return 0
 
     def split_scopes(self) -> tuple[Template, ...]:

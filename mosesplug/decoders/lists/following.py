@@ -20,7 +20,7 @@ _STEP_BYTES = 1 << 20
 _MOST_PARSED = 1 << 26
 """Bytes of a list that is kept in memory as it is parsed. Larger lists are read again."""
 ARCHIVES = (b"\x1f\x8b", b"BZ", b"\xfd7")
-"""How compressed files begin."""
+"""First bytes of gzip, bzip2 and xz files."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
