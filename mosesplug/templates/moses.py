@@ -26,20 +26,13 @@ OWN_FUNCTIONS = {
 }
 """Functions and settings that only the bundled decoder has, by Moses' message for each."""
 
-_FACTORS: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(
-        (PhrasePairFeature.__name__, WordTranslationFeature.__name__),
-        ("input-factor=0", "output-factor=0"),
-    ),
-    **dict.fromkeys(
-        (
-            SourceWordDeletionFeature.__name__,
-            TargetBigramFeature.__name__,
-            TargetNgramFeature.__name__,
-            TargetWordInsertionFeature.__name__,
-        ),
-        ("factor=0",),
-    ),
+_FACTORS: Mapping[type, str] = {
+    PhrasePairFeature: "input-factor=0 output-factor=0",
+    SourceWordDeletionFeature: "factor=0",
+    TargetBigramFeature: "factor=0",
+    TargetNgramFeature: "factor=0",
+    TargetWordInsertionFeature: "factor=0",
+    WordTranslationFeature: "input-factor=0 output-factor=0",
 }
 """Factors by function. Moses never sets those that its line lacks, and may crash."""
 
@@ -61,7 +54,7 @@ def format_ini_functions(templates: Templates, folder: str) -> tuple[str, Mappin
     for template in templates.templates:
         _check(template, templates.path)
         cls: type = type(template)
-        words = [cls.__name__, f"name={template.name}", *_FACTORS.get(cls.__name__, ())]
+        words = [cls.__name__, f"name={template.name}", *_FACTORS.get(cls, "").split()]
         for option in list_options(cls):
             value = getattr(template, option.path[0])
             if isinstance(value, frozenset):
