@@ -34,7 +34,7 @@ def check_templates(configuration: Configuration) -> None:
             one; the configuration has a feature of the same name; the algorithm would leave their
             weights at 0; or the source, or the phrase table, has no word of a vocabulary.
         FormatError: a vocabulary cannot be read, or is empty; or a template needs alignments, and
-            a text phrase table has none, or has a point outside a phrase pair.
+            an entry of a text phrase table has none, or has a point outside its phrases.
         DataError: a link or a file has the name of the directory of the copies.
     """
     path = configuration.decoding.templates
@@ -57,7 +57,7 @@ def _check_tables(config: Path, templates: Templates) -> None:
 
     Raises:
         UsageError: no table has a word of a vocabulary of target words.
-        FormatError: no entry has an alignment, or one has a point outside its phrases.
+        FormatError: an entry with a translation has no alignment, or a point outside its phrases.
     """
     needing = [one.name for one in templates.templates if "alignment" in one.needs]
     absent = {
@@ -73,28 +73,29 @@ def _check_tables(config: Path, templates: Templates) -> None:
             absent = {}  # words of this table are unknown; the decoder reports a missing one
             continue
         tables.append(table)
-        has_points = False
         with open_text(table) as file:
             for number, line in enumerate(file, 1):
                 if not (needing or absent):
                     break
                 fields = line.split(b"|||", 4)
-                if needing and read_entry_points(fields, str(table), number):
-                    has_points = True
-                if absent and len(fields) > 1:
-                    words = split_words(fields[1])
+                # A deleted phrase has no word to align.
+                target = fields[1].strip() if len(fields) > 1 else b""
+                if needing and not read_entry_points(fields, str(table), number) and target:
+                    raise FormatError(
+                        f"the entry has no word alignment, so {' and '.join(needing)} in "
+                        f"{templates.path} would not have its features",
+                        path=table,
+                        line=number,
+                        remedy="Write alignment points such as 0-0 into its fourth field (train "
+                        "the table with alignments), or remove the template",
+                    )
+                if absent:
+                    words = split_words(target)
                     absent = {
                         name: vocabulary
                         for name, vocabulary in absent.items()
                         if vocabulary.isdisjoint(words)
                     }
-        if needing and not has_points:
-            raise FormatError(
-                f"the phrase table has no word alignments, so {' and '.join(needing)} in "
-                f"{templates.path} cannot have features",
-                path=table,
-                remedy="Train the table with alignments, or remove the template",
-            )
     for name, vocabulary in absent.items() if tables else ():
         raise UsageError(
             f"{templates.path}: [{name}]: {' and '.join(map(str, tables))} has no word of its "

@@ -187,9 +187,13 @@ TABLE = "ein hund ||| a dog ||| 0.1 ||| 0-0 1-1 ||| 1 1\nhund ||| dog ||| 0.1 ||
     ("table", "message"),
     [
         (TABLE.format("0-0"), None),
-        (TABLE.format(""), None),
-        (TABLE.format("0-1"), r"table.gz:2: the alignment point 0-1 is outside the phrase pair"),
-        ("hund ||| dog ||| 0.1\n", r"table.gz: .*no word alignments, so WT in .*templates.toml"),
+        (
+            TABLE.format("") + "um |||  ||| 0.1\n",
+            r"table.gz:2: the entry has no word alignment, so WT",
+        ),
+        (TABLE.format("0-0") + "um |||  ||| 0.1\n", None),
+        (TABLE.format("0-1"), r"gz:2: the alignment point 0-1 is outside .* Correct or remove"),
+        ("hund ||| dog ||| 0.1\n", r"table.gz:1: .*, so WT in .*templates.toml .*Write alignment"),
     ],
 )
 def test_alignments_of_the_phrase_table(

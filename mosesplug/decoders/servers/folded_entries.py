@@ -112,7 +112,7 @@ def read_entry_points(fields: Sequence[bytes], path: str, number: int) -> set[tu
                     f" {n_target} words",
                     path=path,
                     line=number,
-                    remedy="Positions are counted from 0",
+                    remedy="Correct or remove the point; positions are counted from 0",
                 )
     return points
 
