@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from html import escape
 
 import numpy as np
@@ -76,7 +77,12 @@ def _draw(table: ExperimentTable) -> Iterator[str]:
     ):
         if len(set(values)) > 1:
             kinds = ["start" if row.label == row.baseline else "learned" for row in table.rows]
-            marks = _mark(table.rows, names, values, kinds, axis)
+            marks = [
+                replace(mark, label=name)
+                for mark, name in zip(
+                    _mark(table.rows, names, values, kinds, axis), names, strict=True
+                )
+            ]
             yield render_section(heading, note, render_scatter(marks, axis, score))
     yield from _draw_decoding_time(table, names, score)
     yield from _draw_learning_curves(table, names, score)
@@ -98,7 +104,7 @@ def _draw_decoding_time(table: ExperimentTable, names: Sequence[str], score: Axi
     for place, (row, name, seconds) in enumerate(known):
         kind = "start" if row.label == row.baseline else "learned"
         text = f"{name}: {row.mean:.2f}, {seconds:.1f} {axis.label}"
-        marks.append(Mark(seconds, row.mean, kind, text, 5.0, place in front))
+        marks.append(Mark(seconds, row.mean, kind, text, 5.0, place in front, name))
     yield render_section(
         "Score and decoding time",
         "CPU seconds of translating all test sets, mean over the seeds, model loading included. The"

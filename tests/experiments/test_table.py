@@ -185,6 +185,7 @@ def test_the_front_of_score_and_decoding_time(plan: Plan, toy_directory: Path) -
     marks = re.findall(r'<circle class="([^"]*)"[^>]*><title>([^:]*)', plot)
     assert {name for kind, name in marks if "optimal" in kind} == {"base", "new"}
     assert {name for kind, name in marks if "optimal" not in kind} == {"late"}
+    assert {"base", "new", "late"} <= set(re.findall(r"<text [^>]*>([^<]*)<", plot))
 
 
 def test_times_of_earlier_versions_are_unknown(made: ExperimentPlan) -> None:

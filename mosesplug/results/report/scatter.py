@@ -7,13 +7,15 @@ rates are reversed.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
 _WIDTH, _HEIGHT = 440.0, 320.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 16.0, 12.0, 44.0
 _TICKS = 5
+_LETTER, _LINE, _GAP = 6.5, 12.0, 3.0
+"""Mean width of a letter, height of a line, and distance of labels to marks, in pixels."""
 
 SCATTER_STYLE = """
 .scatter { width: 100%; max-width: 30rem; } .scatter text { font-size: 12px; }
@@ -46,6 +48,7 @@ class Mark:
         kind: its CSS class.
         size: radius in pixels.
         is_optimal: whether it lies on the front, which is drawn as a line.
+        label: is written next to it, unless there is no room.
     """
 
     x: float
@@ -54,6 +57,7 @@ class Mark:
     title: str
     size: float = 3.0
     is_optimal: bool = False
+    label: str = ""
 
 
 def render_scatter(
@@ -94,8 +98,41 @@ def render_scatter(
             f'cy="{up.place(mark.y):.1f}" r="{mark.size:g}"><title>{escape(mark.title)}</title>'
             "</circle>"
         )
+    parts += _draw_labels(marks, across, up)
     size = f'viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" width="{_WIDTH:g}" height="{_HEIGHT:g}"'
     return f'<svg class="scatter" {size} role="img">\n' + "\n".join(parts) + "\n</svg>\n"
+
+
+def _draw_labels(marks: Sequence[Mark], across: _Scale, up: _Scale) -> Iterator[str]:
+    """Yield the labels that cover no mark and no other label, those of the front first."""
+    places = [(across.place(mark.x), up.place(mark.y), mark) for mark in marks]
+    taken = [(x - m.size, y - m.size, x + m.size, y + m.size) for x, y, m in places]
+    for x, y, mark in sorted(places, key=lambda place: not place[2].is_optimal):
+        if not mark.label:
+            continue
+        width, gap = _LETTER * len(mark.label), mark.size + _GAP
+        beside = [(left, y - _LINE / 2) for left in (x + gap, x - gap - width)]
+        starts = (x - width / 2, x - mark.size, x + mark.size - width)
+        around = [(left, top) for top in (y - gap - _LINE, y + gap) for left in starts]
+        for left, top in (*beside, *around):
+            box = (left, top, left + width, top + _LINE)
+            if _is_inside(box) and not any(_overlap(box, other) for other in taken):
+                taken.append(box)
+                yield _text(left, top + _LINE - _GAP, mark.label, "start")
+                break
+
+
+_Box = tuple[float, float, float, float]
+"""Left, top, right and bottom."""
+
+
+def _is_inside(box: _Box) -> bool:
+    left, top, right, bottom = box
+    return left >= _LEFT and top >= 0.0 and right <= _WIDTH and bottom <= _HEIGHT - _BOTTOM
+
+
+def _overlap(one: _Box, other: _Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def _label(axis: Axis) -> str:
