@@ -5,6 +5,7 @@ The page is for screens of any width and for paper, and light or dark as the rea
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(
   max-width: 64rem; margin: 0 auto; padding: 1rem; overflow-wrap: break-word; }
 h1 { font-size: 1.5rem; margin: 0 0 .25rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
-a { color: var(--link); } nav { margin: 1rem 0; }
+a { color: var(--link); } nav p { margin: 1rem 0; }
 nav a { margin-right: 1rem; display: inline-block; }
 p.note { color: var(--faint); margin: .25rem 0 .75rem; }
 p.warning { border-left: 3px solid var(--warning); padding-left: .75rem; margin: .5rem 0; }
@@ -62,7 +63,8 @@ dl.facts dd, dl.columns dd { margin: 0; font-size: .85rem; }
 figure { margin: 0; }
 """
 
-_HEADING = re.compile('<h2 id="([^"]*)">(.*?)</h2>')
+_PART = re.compile('(?=<h1 id=")')
+_HEADING = re.compile('<h([12]) id="([^"]*)">(.*?)</h')
 
 _WITHOUT_SCRIPTS = (
     '<noscript><p class="note">This browser runs no scripts, so the weights, sentences and curves '
@@ -125,8 +127,17 @@ def render_document(
 
 
 def _list_contents(body: str) -> str:
-    links = [f'<a href="#{name}">{heading}</a>' for name, heading in _HEADING.findall(body)]
-    return f"<nav>{chr(10).join(links)}</nav>\n" if len(links) >= _FEWEST else ""
+    """Return links to the headings; each part with a title has a paragraph of its own."""
+    parts = [_HEADING.findall(part) for part in _PART.split(body)]
+    if sum(map(len, parts)) < _FEWEST:
+        return ""
+    paragraphs = ["\n".join(itertools.starmap(_link, headings)) for headings in parts if headings]
+    return f"<nav><p>{'</p><p>'.join(paragraphs)}</p></nav>\n"
+
+
+def _link(level: str, name: str, heading: str) -> str:
+    link = f'<a href="#{name}">{heading}</a>'
+    return f"<b>{link}</b>" if level == "1" else link
 
 
 def render_section(heading: str, note: str, content: str) -> str:

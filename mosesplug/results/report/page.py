@@ -194,7 +194,7 @@ def _render_head(data: ReportData, title: str) -> str:
         warnings = data.outcome.warnings
     facts["metric"] = data.signature
     shown = [
-        f"<h1>{escape(title)}</h1>",
+        f'<h1 id="run">{escape(title)}</h1>',
         f'<p class="note">{count_noun(len(data.iterations), "iteration")}, {escape(data.metric)} '
         f"of the decoder's own translations from {first} to {last} (best {best})</p>",
         *(f'<p class="warning"><b>Warning:</b> {escape(warning)}</p>' for warning in warnings),

@@ -19,7 +19,7 @@ from mosesplug.results.report.figures import (
     render_surface_svgs,
     render_svg,
 )
-from mosesplug.results.report.page import render_page
+from mosesplug.results.report.page import render_page, render_pages
 from mosesplug.results.views.run import open_run
 from mosesplug.results.views.texts import ParallelText
 from tests.results.pages import check_whole, open_in_browser
@@ -176,6 +176,16 @@ def test_contents_lead_to_every_section(page: str) -> None:
     links = re.findall('<a href="#(.*?)">', page.partition("<nav>")[2].partition("</nav>")[0])
     assert links == re.findall('<h2 id="(.*?)">', page)
     assert len(links) == len(set(links)) > 8
+
+
+@pytest.mark.usefixtures("figures_without_svg")
+def test_contents_of_two_runs_name_each_run(data: ReportData) -> None:
+    text = render_pages([data, data], ["first <run>", "second run"], "both", None)
+    contents = text.partition("<nav>")[2].partition("</nav>")[0]
+    names = [re.findall('<a href="#(.*?)">(.*?)</a>', part) for part in contents.split("</p><p>")]
+    assert [part[0] for part in names] == [("run", "first &lt;run&gt;"), ("run-2", "second run")]
+    assert [f"{name}-2" for name, _ in names[0]] == [name for name, _ in names[1]]
+    assert [name for part in names for name, _ in part] == re.findall('<h[12] id="(.*?)">', text)
 
 
 @pytest.mark.parametrize("heading", ["iterations", "features", "search-graph"])
