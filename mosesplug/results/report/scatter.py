@@ -104,7 +104,7 @@ def render_scatter(
 
 
 def _draw_labels(marks: Sequence[Mark], across: _Scale, up: _Scale) -> Iterator[str]:
-    """Yield the labels that cover no mark and no other label, those of the front first."""
+    """Yield the labels that have room, those of marks on the front first."""
     places = [(across.place(mark.x), up.place(mark.y), mark) for mark in marks]
     taken = [(x - m.size, y - m.size, x + m.size, y + m.size) for x, y, m in places]
     for x, y, mark in sorted(places, key=lambda place: not place[2].is_optimal):
