@@ -17,7 +17,7 @@ from mosesplug.api.tables.records import ShownRecord, tabulate_records
 from mosesplug.api.tables.table import Table
 from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics import Metric
-from mosesplug.metrics import metric as find_metric
+from mosesplug.metrics.registry import metric_of_text
 from mosesplug.results.checking import DataCheck, TextStatistics, check_data
 
 Texts = StrPath | Sequence[str] | Sequence[bytes]
@@ -99,8 +99,7 @@ def check(
 
 def _find_metric(metric: str | Metric) -> Metric:
     if isinstance(metric, str):
-        name, _, settings = metric.strip().partition(" ")
-        return find_metric(name, settings)
+        return metric_of_text(metric)
     if not hasattr(metric, "prepare"):
         raise UsageError(f"metric is {metric!r}: give a name, as 'BLEU', or a metric")
     return metric

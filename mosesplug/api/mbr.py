@@ -24,8 +24,9 @@ from mosesplug.errors import DataError, UsageError
 from mosesplug.forest.mbr import Criterion
 from mosesplug.learning.lists.blocks import read_file_blocks
 from mosesplug.learning.lists.transforming import pair_transformed
-from mosesplug.metrics import Metric, metric
+from mosesplug.metrics import Metric
 from mosesplug.metrics.bleu.linear import LinearBleu
+from mosesplug.metrics.registry import metric_of_text
 from mosesplug.results.choices.mbr import check_utility, pairwise_scores, rank_by_risk, score_again
 
 UtilityFunction = Callable[[list[str], list[str]], Any]
@@ -165,8 +166,7 @@ def _find_utilities(
     if utility is None:
         return None
     if isinstance(utility, str):
-        name, _, settings = utility.strip().partition(" ")
-        utility = metric(name, settings)
+        utility = metric_of_text(utility)
     if hasattr(utility, "prepare"):
         scorer = cast(Metric, utility)
         check_utility(scorer)

@@ -166,7 +166,8 @@ def optimize(
 
     What is learned:
         metric_settings: settings of a named metric, as ``"case:false"`` or a mapping.
-        report_metrics: names of metrics that are reported and never optimized; see ``Fit.gains``.
+        report_metrics: metrics that are reported and never optimized, as ``"TER"`` or
+            ``"CHRF beta:3"``; see ``Fit.gains``.
             ``scores`` by name that the metric does not use are reported, too.
         sparse_initial: a file of starting weights of sparse features.
         options: settings of the algorithm by name.

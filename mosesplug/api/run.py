@@ -534,9 +534,10 @@ def report(
         sentence: the sentence whose search graph is drawn; None selects a small one.
         dpi: dots per inch of a PNG.
         title: title of the page; None names the working directory.
-        report_metrics: metrics that the run did not optimize, by name or as ``command_metric``
-            returns them, or parts of its weighted sum. The page has their scores of each
-            iteration, which mostly need ``references``, and plots of the trade-offs.
+        report_metrics: metrics that the run did not optimize, or parts of its weighted sum: as
+            ``"TER"`` or ``"CHRF beta:3"``, or as ``command_metric`` returns them. The page has
+            their scores of each iteration, which mostly need ``references``, and plots of the
+            trade-offs.
         sentences: number of sentences whose lists the page holds, evenly spread over the tuning
             set; None holds all. The scores of moved weights are those of these sentences.
         max_size: largest size of the lists in the page, in MB. If not all hypotheses fit, it holds

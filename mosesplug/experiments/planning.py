@@ -28,7 +28,7 @@ from mosesplug.experiments.file import (
 )
 from mosesplug.experiments.keys import FeatureKeys, SystemKeys
 from mosesplug.experiments.texts import SharedText, digest, plan_text
-from mosesplug.metrics.registry import metric
+from mosesplug.metrics.registry import metric_of_text
 from mosesplug.options import list_options
 from mosesplug.settings.build import make_plan
 from mosesplug.settings.configuration import Configuration, RunPlan
@@ -193,9 +193,8 @@ def _check_metrics(experiment: Experiment) -> None:
     if not experiment.keys.metrics:
         raise experiment.error("metrics", "name one metric or more, as 'BLEU'")
     for text in experiment.keys.metrics:
-        name, _, settings = text.strip().partition(" ")
         try:
-            metric(name, settings)
+            metric_of_text(text)
         except UsageError as error:
             raise experiment.error("metrics", error) from error
 

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.metrics import Metric
-from mosesplug.metrics import metric as find_metric
 from mosesplug.metrics.interpolated import InterpolatedMetric, list_parts
 from mosesplug.metrics.outside import OutsideMetric
 from mosesplug.metrics.protocol import has_doubles
-from mosesplug.metrics.registry import metric_names, parse_settings
+from mosesplug.metrics.registry import list_metrics, metric_of_text, names_of_text, parse_settings
 from mosesplug.tuning_set import TuningSet
 
 
@@ -41,20 +40,19 @@ def find_watched(
     """Return the metrics to report beside the objective.
 
     Args:
-        names: those that a caller asks for, as for ``mosesplug.metrics.metric``.
-        settings: the settings of the objective; others use those that they know.
+        names: those that a caller asks for, as for ``metric_of_text``.
+        settings: the settings of the objective; others use those that they know, after their own.
         outside: the metrics of scores from outside. Those that the objective does not use are
             reported without being asked for.
 
     Raises:
         UsageError: an unknown metric, or one that is optimized or named twice.
     """
-    parts = [part.name for part in list_parts(objective)]
-    optimized = {objective.name, *parts}
+    optimized = {objective.name, *(part.name for part in list_parts(objective))}
     known = {metric.name: metric for metric in outside if metric.name not in optimized}
     asked: dict[str, Metric] = {}
     for name in names:
-        metric = _find_with_settings(name, settings, outside, parts)
+        metric = _find_with_settings(name, settings, outside)
         if metric.name == objective.name:
             raise UsageError(f"{{--report-metric}} {name}: it is the metric that is optimized")
         if metric.name in asked:
@@ -63,17 +61,14 @@ def find_watched(
     return tuple({**known, **asked}.values())
 
 
-def _find_with_settings(
-    name: str, settings: str, outside: Sequence[OutsideMetric], others: Sequence[str]
-) -> Metric:
-    """Return a metric with those settings that it knows; ``others`` may know the rest."""
-    shared = {key: value for key, value in parse_settings(settings).items() if key != "weights"}
-    known = [other for other in others if other != name and other in metric_names()]
-    text = ",".join(f"{key}:{value}" for key, value in shared.items())
-    if not (shared and known):
-        return find_metric(name, "", outside)
-    joined = find_metric(",".join([name, *known]), text, outside)
-    return joined.metrics[0] if isinstance(joined, InterpolatedMetric) else joined
+def _find_with_settings(text: str, settings: str, outside: Sequence[OutsideMetric]) -> Metric:
+    """Return the metric of a text; ``settings`` that it knows and lacks are added."""
+    name, _, own = text.strip().partition(" ")
+    names = set(names_of_text(name)) - {metric.name for metric in outside}
+    known = {key for facts in list_metrics() if facts.name in names for key in facts.settings}
+    unset = known - parse_settings(own).keys()
+    shared = [f"{key}:{value}" for key, value in parse_settings(settings).items() if key in unset]
+    return metric_of_text(" ".join([name, own, *shared]), outside)
 
 
 def join_metrics(objective: Metric, watched: Sequence[Metric]) -> Metric:

@@ -62,8 +62,38 @@ def metric(name: str, settings: str = "", outside: Sequence[OutsideMetric] = ())
     return InterpolatedMetric(tuple(entry.build(parsed) for entry in entries), weights)
 
 
+def metric_of_text(text: str, outside: Sequence[OutsideMetric] = ()) -> Metric:
+    """Return the metric of a name with settings, such as ``CHRF beta:2``.
+
+    Args:
+        text: name and settings, as for ``metric``, separated by a blank.
+        outside: as for ``metric``.
+
+    Raises:
+        UsageError: the text is empty, or as for ``metric``.
+    """
+    name, _, settings = text.strip().partition(" ")
+    if not name:
+        raise UsageError("a metric needs a name, such as BLEU or 'CHRF beta:2'")
+    return metric(name, settings, outside)
+
+
+def names_of_text(text: str) -> list[str]:
+    """Return the names of the metrics that ``metric_of_text`` combines.
+
+    Raises:
+        UsageError: the text is not a weighted sum.
+    """
+    return split_sum(text.strip().partition(" ")[0])[0]
+
+
 def split_sum(name: str) -> tuple[list[str], tuple[float, ...]]:
     """Split ``A,B``, ``A+B`` or ``A:0.7+B:0.3`` into names and weights, if any."""
+    alone, _, settings = name.partition(" ")
+    if ":" in settings and ":" not in alone:
+        raise UsageError(
+            f"the metric {alone} has settings here: give them as {{--metric-settings}} {settings!r}"
+        )
     if "+" not in name and ":" not in name:
         return name.split(","), ()
     pieces = [piece.partition(":") for piece in name.split("+")]

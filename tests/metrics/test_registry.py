@@ -117,6 +117,7 @@ def test_others_by_their_settings(name: str, settings: str, expected: Metric) ->
         ("WER", "normalize:lower+lower", r"normalization lower is given twice"),
         ("BLEU", "normalize:lower", r"unknown setting 'normalize' of BLEU"),
         ("TER", "case:lower", r"case:lower is invalid for TER"),
+        ("CHRF beta:3", "", r"the metric CHRF has settings here: give them as .*'beta:3'"),
         ("BLEU", "case", r"'case' is not of the form name:value"),
         ("BLEU", "case:", r"'case:' is not of the form name:value"),
         ("BLEU", ":true", r"':true' is not of the form name:value"),

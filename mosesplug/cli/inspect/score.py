@@ -13,8 +13,8 @@ from mosesplug.cli.shared.output import print_formats, print_warnings, progress_
 from mosesplug.cli.shared.tables import print_record
 from mosesplug.errors import UsageError
 from mosesplug.metrics import Metric
-from mosesplug.metrics import metric as find_metric
 from mosesplug.metrics.outside import OutsideMetric
+from mosesplug.metrics.registry import metric_of_text
 from mosesplug.results.scores.comparison import to_percent
 from mosesplug.results.scores.scoring import DEFAULT_METRICS, ScoreReport, Selection
 from mosesplug.settings.lists import hint_at_tables
@@ -83,5 +83,4 @@ def _find_metrics(
         return names
     if names is None:
         return [*(DEFAULT_METRICS if has_references else ()), *commands]
-    pieces = (name.strip().partition(" ") for name in names)
-    return [find_metric(name, settings, commands) for name, _, settings in pieces]
+    return [metric_of_text(name, commands) for name in names]

@@ -136,6 +136,7 @@ class WatchedScores:
     """A metric that a run did not optimize.
 
     Attributes:
+        metric: its name, with settings as the caller gave them.
         scores: corpus score of the decoder's translations in each iteration; rates as rates.
     """
 

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from mosesplug.errors import UsageError
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.metrics import Metric
-from mosesplug.metrics import metric as find_metric
 from mosesplug.metrics.error_rates import display_score, is_error_rate
 from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.metrics.interpolated import find_columns
 from mosesplug.metrics.protocol import needs_references, score_sentences
-from mosesplug.metrics.registry import outside_of_signature
+from mosesplug.metrics.registry import metric_of_text, outside_of_signature
 from mosesplug.metrics.scored import bind_source
 from mosesplug.results.report.data import ReportData, SentenceFacts, WatchedScores
 from mosesplug.results.views.configuration import describe_configuration, describe_outcome
@@ -55,7 +54,8 @@ def gather_report_steps(
     Args:
         examples: number of the worst and of the best sentences to show.
         lattice: the sentence whose search graph is shown; None selects a small one.
-        watched: metrics that the run did not optimize, or parts of its weighted sum.
+        watched: metrics that the run did not optimize, or parts of its weighted sum; texts as for
+            ``metric_of_text``.
 
     Raises:
         UsageError: metrics that cannot be reported; see ``_measure_watched``.
@@ -68,8 +68,8 @@ def gather_report_steps(
     if not run.has_lists:
         if watched:
             raise UsageError(
-                f"{{--report-metric}} {getattr(watched[0], 'name', watched[0])}: the lists of this "
-                f"run are {run.where_lists_are}"
+                f"{{--report-metric}} {_label_watched(watched[0])}: the lists of this run are "
+                f"{run.where_lists_are}"
             )
         return
     data = replace(data, watched_scores=_measure_watched(run, watched, text))
@@ -228,20 +228,23 @@ def _measure_watched(
     """
     known = outside_of_signature(run.signature)
     metrics: dict[str, Metric] = {}
-    for name in watched:
-        metric = find_metric(name, "", known) if isinstance(name, str) else name
-        if metric.name == run.metric_name:
-            raise UsageError(f"{{--report-metric}} {metric.name}: it is the metric of the run")
-        if metric.name in metrics:
-            raise UsageError(f"{{--report-metric}} {metric.name} is given twice")
-        metrics[metric.name] = metric
+    for wanted in watched:
+        label, metric = _label_watched(wanted), wanted
+        if isinstance(metric, str):
+            metric = metric_of_text(metric, known)
+        if metric == run.metric or label == run.metric_name:
+            raise UsageError(f"{{--report-metric}} {label}: it is the metric of the run")
+        if label in metrics or metric in metrics.values():
+            raise UsageError(f"{{--report-metric}} {label} is given twice")
+        metrics[label] = metric
     scores = []
     translations: list[HypothesisRanges] = []
-    for metric in metrics.values():
+    for label, metric in metrics.items():
         columns = find_columns(metric, run.metric)
         if columns is not None:  # parts of a weighted sum need no texts
             rows = [run.store.first_best_statistics(record.iteration) for record in run.records]
-            scores.append(_describe_watched(run, metric, [own[:, columns] for own in rows]))
+            rows = [own[:, columns] for own in rows]
+            scores.append(_describe_watched(run, label, metric, rows))
             continue
         if needs_references(metric) and not text.references:
             raise UsageError(f"to report {metric.name}, use {{--refs}} FILE")
@@ -256,12 +259,16 @@ def _measure_watched(
             statistics: NDArray[Any] = metric.statistics(prepared, *texts)
             rows.append(np.zeros((run.n_sentences, metric.n_statistics), statistics.dtype))
             rows[-1][texts.sentence_ids] = statistics
-        scores.append(_describe_watched(run, metric, rows))
+        scores.append(_describe_watched(run, label, metric, rows))
     return tuple(scores)
 
 
+def _label_watched(watched: str | Metric) -> str:
+    return watched.strip() if isinstance(watched, str) else watched.name
+
+
 def _describe_watched(
-    run: StoredRun, metric: Metric, rows: Sequence[NDArray[Any]]
+    run: StoredRun, label: str, metric: Metric, rows: Sequence[NDArray[Any]]
 ) -> WatchedScores:
     """Return a metric's scores of statistics ``[n_sentences, n]`` of iterations."""
     weights, signature = run.store.sentence_weights, metric.signature()
@@ -269,7 +276,7 @@ def _describe_watched(
         rows = [weights[:, None] * own for own in rows]
     totals = [own.sum(axis=0, dtype=np.float64) for own in rows]
     scores = tuple(display_score(signature, float(metric.score(total))) for total in totals)
-    return WatchedScores(metric.name, is_error_rate(signature), scores)
+    return WatchedScores(label, is_error_rate(signature), scores)
 
 
 def _read_translations(run: StoredRun, iteration: int) -> HypothesisRanges:

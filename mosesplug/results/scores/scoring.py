@@ -19,11 +19,12 @@ from mosesplug.escapes import escape_controls
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.lists.blocks import read_list
 from mosesplug.learning.lists.transforming import pair_transformed
-from mosesplug.metrics import Metric, PreparedReferences, metric
+from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.metrics.error_rates import display_score
 from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.metrics.outside import OutsideMetric, compute_statistics
 from mosesplug.metrics.protocol import needs_references, needs_texts, score_sentences
+from mosesplug.metrics.registry import metric_of_text
 from mosesplug.optimizers.oracles import corpus_oracles
 from mosesplug.results.render.record import Score, Shown, Text, tabulate
 from mosesplug.results.render.render import Medium
@@ -154,10 +155,7 @@ def prepare_metrics(
         if not isinstance(specification, str):
             prepared.append(PreparedMetric(specification, specification.prepare(references)))
             continue
-        name, _, settings = specification.strip().partition(" ")
-        if not name:
-            raise UsageError("{--metric} needs a name, such as BLEU or 'CHRF beta:2'")
-        bound = metric(name, settings, outside)
+        bound = metric_of_text(specification, outside)
         if needs_references(bound) and not references:
             raise UsageError(f"{bound.name} compares texts with references: give references")
         prepared.append(PreparedMetric(bound, bound.prepare(references)))

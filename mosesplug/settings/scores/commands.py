@@ -172,13 +172,9 @@ class ScoreCommands:
             UsageError: they leave out that of a command, which would run for nothing; or one is not
                 a weighted sum.
         """
-        from mosesplug.metrics.registry import split_sum
+        from mosesplug.metrics.registry import names_of_text
 
-        used = {
-            name
-            for specification in specifications
-            for name in split_sum(specification.strip().partition(" ")[0])[0]
-        }
+        used = {name for specification in specifications for name in names_of_text(specification)}
         for name in self.names:
             if name not in used:
                 example = f" BLEU:0.5+{name}:0.5" if option == "metric" else f" {name}"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from mosesplug.cli.main import main
-from tests.results.runs import make_run
+from tests.results.runs import REFERENCE, make_run
 
 pytest.importorskip("matplotlib")
+
+SCORER = Path(__file__).parents[2] / "decoders" / "stand_in_scorer.py"
 
 
 def run(*words: object) -> int:
@@ -31,6 +34,17 @@ def test_page_and_picture(
     assert run(work, "--png", "scores", "--dpi", 60, "--quiet") == 0
     assert capsys.readouterr().out == ""
     assert Path("scores.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.usefixtures("figures_without_svg")
+def test_a_sum_has_a_part_of_a_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = make_run(tmp_path / "work")
+    monkeypatch.chdir(tmp_path)
+    Path("refs").write_bytes(b"".join(line + b"\n" for line in REFERENCE))
+    command = f"SHARE={sys.executable} -IS {SCORER} log"
+    words = ["--score-command", command, "--score-cache", "scores", "--refs", "refs", "--quiet"]
+    assert run(work, *words, "--report-metric", "SHARE:0.5+CHRF:0.5 beta:3") == 0
+    assert "<th class=n>SHARE,CHRF</th>" in Path("report.html").read_text()
 
 
 def test_invalid_reports_are_rejected(

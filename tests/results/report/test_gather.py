@@ -15,6 +15,7 @@ import pytest
 from mosesplug.errors import DataError, StoreError, UsageError
 from mosesplug.metrics import metric
 from mosesplug.metrics.protocol import score_sentences
+from mosesplug.metrics.registry import metric_of_text
 from mosesplug.results.report.data import FeatureFacts
 from mosesplug.results.report.gather import STEPS, _shorten_names, gather_report_steps
 from mosesplug.results.report.page import render_page
@@ -169,10 +170,12 @@ def test_metrics_that_were_not_optimized(tmp_path: Path) -> None:
     """Each is the score of the first hypotheses of the lists, as text."""
     text = ParallelText(references=[REFERENCE])
     with open_run(make_run(tmp_path / "work")) as run:
-        *_, data = gather_report_steps(run, text, watched=["WER", "CHRF"])
+        watched = ["WER", "CHRF beta:3", "BLEU reflen:shortest"]
+        *_, data = gather_report_steps(run, text, watched=watched)
         for names, message in (
             (["BLEU"], "it is the metric of the run"),
-            (["WER", "WER"], "--report-metric WER is given twice"),
+            (["WER", "WER case:true"], "--report-metric WER case:true is given twice"),
+            (["CHRF bta:3"], "unknown setting 'bta' of CHRF"),
             (["NOSUCH"], "unknown metric"),
         ):
             with pytest.raises(UsageError, match=message):
@@ -181,10 +184,11 @@ def test_metrics_that_were_not_optimized(tmp_path: Path) -> None:
             list(gather_report_steps(run, ParallelText(), watched=["WER"]))
     assert [(each.metric, each.is_error_rate) for each in data.watched_scores] == [
         ("WER", True),
-        ("CHRF", False),
+        ("CHRF beta:3", False),
+        ("BLEU reflen:shortest", False),
     ]
     for found in data.watched_scores:
-        judge = metric(found.metric)
+        judge = metric_of_text(found.metric)
         references = judge.prepare([REFERENCE])
         for score, hypotheses in zip(found.scores, LISTS, strict=True):
             firsts = [next(h.text for h in hypotheses if h.sentence == s) for s in range(3)]
@@ -192,7 +196,7 @@ def test_metrics_that_were_not_optimized(tmp_path: Path) -> None:
             assert score == pytest.approx(1.0 - expected if found.is_error_rate else expected)
     page = render_page(data, "run")
     check_whole(page)
-    assert page.count('<svg class="scatter"') == 2
+    assert page.count('<svg class="scatter"') == 3
 
 
 def test_long_names_are_cut_and_stay_distinct() -> None:

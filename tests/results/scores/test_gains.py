@@ -188,6 +188,7 @@ def test_parts_of_a_sum_are_optimized_not_watched(lists: Path) -> None:
         (["GOOD"], "--report-metric GOOD: it is the metric that is optimized"),
         (["WER", "WER"], "--report-metric WER is given twice"),
         (["NOSUCH"], "unknown metric 'NOSUCH'"),
+        (["WER beta:3"], "unknown setting 'beta' of WER"),
     ],
 )
 def test_metrics_that_cannot_be_watched(lists: Path, names: list[str], message: str) -> None:
@@ -204,12 +205,17 @@ def test_settings_that_watched_metrics_share(lists: Path) -> None:
     values = {
         "metric": "BLEU",
         "metric-settings": "case:false,reflen:shortest",
-        "report-metric": ["TER"],
+        "report-metric": ["TER", "CHRF beta:3", "PER case:true", "WER:0.5+CER:0.5 blanks:remove"],
         "scores": [],
         "refs": lists / "refs",
     }
-    (watched,) = learn(lists, **values).data.watched_metrics
-    assert watched.metric == metric("TER", "case:false")
+    watched = [one.metric for one in learn(lists, **values).data.watched_metrics]
+    assert watched == [
+        metric("TER", "case:false"),
+        metric("CHRF", "beta:3,case:false"),
+        metric("PER", "case:true"),
+        metric("WER:0.5+CER:0.5", "blanks:remove,case:false"),
+    ]
 
 
 def _gain(objective: float, *watched: float) -> Gain:
