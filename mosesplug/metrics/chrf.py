@@ -200,7 +200,7 @@ class Chrf(ReferenceMetric[ChrfReferences]):
 
     @property
     def _orders(self) -> tuple[str, ...]:
-        """What the names of statistics call orders of characters, then of words."""
+        """Endings of the names of statistics: orders of characters, then of words."""
         words = range(1, self.word_order + 1)
         return (*map(str, range(1, ORDER + 1)), *(f"_words{order}" for order in words))
 

@@ -48,7 +48,7 @@ _LARGEST_COUNT = np.iinfo(np.int32).max
 
 @dataclass(frozen=True)
 class Formula:
-    """How the sums of numbers become a score.
+    """A function that computes the corpus score from sums of numbers.
 
     Attributes:
         name: ``mean``, ``ratio``, or a metric with its settings, as ``CHRF[words:2]``.
@@ -61,12 +61,12 @@ class Formula:
     metric: Metric | None = field(default=None, compare=False)
 
     def describe(self) -> str:
-        """Return how many numbers a hypothesis has, and which."""
+        """Return how many numbers a hypothesis has, and their names if they have any."""
         names = "" if self.metric is None else f" ({', '.join(self.metric.statistics_names)})"
         return f"{count_noun(self.width, 'number')}{names}"
 
     def find_fault(self, values: NDArray[np.float64]) -> tuple[int, str] | None:
-        """Return the first row that no hypothesis can have, and why; else None.
+        """Return the first row with an invalid number, and what is wrong; None if all are valid.
 
         Args:
             values: float64 ``[n, width]``, finite.
@@ -97,7 +97,7 @@ MEAN, RATIO = Formula("mean", 1), Formula("ratio", 2)
 
 
 def find_formula_of_width(width: int) -> Formula | None:
-    """Return the formula where none is named: None for three numbers or more."""
+    """Return the default formula for ``width`` numbers; None for three or more."""
     return next((formula for formula in (MEAN, RATIO) if formula.width == width), None)
 
 
@@ -262,17 +262,17 @@ class OutsideMetric(UnsmoothedMetric):
 
     @property
     def has_bleu_statistics(self) -> bool:
-        """Whether the numbers are the statistics of BLEU."""
+        """True if the formula is that of BLEU."""
         return self.formula.metric is not None and self.formula.metric.has_bleu_statistics
 
     @property
     def has_smoothing(self) -> bool:
-        """Whether the numbers are the statistics of a metric with smoothing."""
+        """True if the formula is that of a metric with smoothing."""
         return self.formula.metric is not None and self.formula.metric.has_smoothing
 
     @property
     def sentence_metric(self) -> str:
-        """The metric's own name, or such as ``NAME+1`` for the statistics of BLEU."""
+        """The name of this metric; with the formula of BLEU ``NAME+1``."""
         counted = self.formula.metric
         return (
             self.name
@@ -297,7 +297,7 @@ class OutsideMetric(UnsmoothedMetric):
 
     @property
     def n_statistics(self) -> int:
-        """Number of statistics of one hypothesis; without a metric two."""
+        """Number of statistics of one hypothesis; 2 for ``mean`` and ``ratio``."""
         return len(self.statistics_names)
 
     @property

@@ -193,14 +193,14 @@ def sign_parts(metric: Metric, signature: str) -> str:
 
 
 _FORMULA_SETTINGS = {"alpha", "beta", "exact", "gamma", "smooth", "stem", "words"}
-"""Settings of metrics of this package that change the score of sums, or which sums there are."""
+"""Settings that change a metric's function of sums, or its number of statistics."""
 
 
 def find_formula(name: str) -> Formula:
-    """Return ``mean``, ``ratio``, or that of a metric, as ``CHRF[words:2]``.
+    """Return the formula ``mean``, ``ratio``, or that of a metric, as ``CHRF[words:2]``.
 
     Raises:
-        UsageError: an unknown metric or setting, or one that says how this package counts.
+        UsageError: an unknown metric or setting, or a setting of how statistics are counted.
     """
     for formula in (MEAN, RATIO):
         if formula.name == name:

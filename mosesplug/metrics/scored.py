@@ -16,7 +16,7 @@ from mosesplug.metrics.protocol import Metric, PreparedReferences
 
 @dataclass(frozen=True)
 class BudgetCost:
-    """What a score budget left out of lists.
+    """The numbers of hypotheses that a score budget scored and left out.
 
     Attributes:
         hypotheses: number of hypotheses in the lists.
@@ -38,7 +38,7 @@ class BudgetCost:
 
     @property
     def winning_share(self) -> float:
-        """Share of the winners that take part; 1 if there are none."""
+        """The share of ``winners`` that are scored; 1 if there are no winners."""
         return self.scored_winners / self.winners if self.winners else 1.0
 
 
@@ -59,8 +59,8 @@ def change_scored(metric: Metric, change: Callable[[OutsideMetric], OutsideMetri
 
 
 @dataclass(frozen=True)
-class _Unasked:
-    """A ``TextScorer`` that asks nobody: all its numbers are 0."""
+class _ZeroScorer:
+    """A ``TextScorer`` whose numbers are all 0, in the place of a command."""
 
     formula: Formula
     reads_references: bool
@@ -71,12 +71,12 @@ class _Unasked:
         return np.zeros((len(questions), self.formula.width))
 
 
-def leave_unasked(metric: Metric) -> Metric:
-    """Return a metric that has 0 for what commands would compute."""
+def disable_scorers(metric: Metric) -> Metric:
+    """Return a metric with 0 for the numbers that commands would compute."""
 
     def change(scored: OutsideMetric) -> OutsideMetric:
         assert scored.scorer is not None
-        return replace(scored, scorer=_Unasked(scored.formula, scored.scorer.reads_references))
+        return replace(scored, scorer=_ZeroScorer(scored.formula, scored.scorer.reads_references))
 
     return change_scored(metric, change)
 

@@ -51,7 +51,8 @@ class ScoreCache:
 
     Attributes:
         path: the file.
-        n_known: texts that were looked up and have scores that were not added here.
+        n_known: number of distinct texts that were looked up, and whose scores another process,
+            or an earlier one, has added.
     """
 
     def __init__(self, directory: Path, name: str, version: str, width: int) -> None:

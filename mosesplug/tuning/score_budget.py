@@ -43,7 +43,7 @@ class ListBudget:
         groups: the dense features of the run.
         visited: the weights of all decodings so far, in order.
         known: the texts of each sentence that earlier iterations have scored.
-        cost: what ``limit`` has left out so far.
+        cost: the numbers of hypotheses that ``limit`` has chosen and left out so far.
     """
 
     size: int

@@ -30,7 +30,7 @@ from mosesplug.learning.questions import Questions
 from mosesplug.learning.watched import WatchedMetric, join_metrics, split_statistics
 from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.metrics.interpolated import InterpolatedReferences
-from mosesplug.metrics.scored import leave_unasked
+from mosesplug.metrics.scored import disable_scorers
 from mosesplug.scratch import ScratchDirectory
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
 from mosesplug.store import NBestStore
@@ -119,7 +119,7 @@ def load_lists(
     with store_lists(
         files,
         references,
-        leave_unasked(joined) if asks_later else joined,
+        disable_scorers(joined) if asks_later else joined,
         settings,
         dense=dense,
         is_held_out=is_held_out,

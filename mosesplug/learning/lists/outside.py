@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from formats.errors import FormatError, quote
 from formats.scores import read_score_blocks, read_score_width
-from mosesplug.errors import DataError, UsageError
+from mosesplug.errors import DataError, UsageError, count_noun
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
 from mosesplug.metrics.outside import (
@@ -42,7 +42,7 @@ def make_outside_metrics(
         formula = source.formula or find_formula_of_width(width)
         if formula is None or formula.width != width:
             raise UsageError(
-                f"{source.place}: {width} number(s) for each hypothesis, but "
+                f"{source.place}: {count_noun(width, 'number')} for each hypothesis, but "
                 + (
                     "mean takes 1 and ratio 2. If they are the statistics of a metric, name it, as "
                     f"in {source.name}=FILE:BLEU"
@@ -171,8 +171,9 @@ def find_scores(
 
 
 def _explain_ids(ids: Sequence[str]) -> str:
-    shown = f"Its ids are {', '.join(map(quote, ids[:3]))}, ..." if ids else ""
-    return shown or "Count the sentences from 0"
+    if not ids:
+        return "Count the sentences from 0"
+    return f"Its ids are {', '.join(map(quote, ids[:3]))}, ..."
 
 
 def _read_by_text(

@@ -45,7 +45,7 @@ from mosesplug.metrics.registry import (
     outside_of_signature,
     sign_parts,
 )
-from mosesplug.metrics.scored import leave_unasked, require_scorer
+from mosesplug.metrics.scored import disable_scorers, require_scorer
 from mosesplug.optimizers import Progress
 from mosesplug.sentence_ids import arrange_lines
 from mosesplug.settings.learning import LearningSettings
@@ -285,7 +285,7 @@ def _score_again(
         outside = find_scores(sources, owners, texts, store.sentence_ids)
     if settings.score_budget is not None:
         questions = Questions(metrics[0], tuple(metrics[1:]), prepared, texts, threads)
-        joined = leave_unasked(joined)
+        joined = disable_scorers(joined)
     statistics = compute_statistics(joined, prepared, *hypotheses, outside, threads=threads)
     if len(metrics) > 1 and isinstance(prepared, InterpolatedReferences):
         prepared = prepared.parts[0]

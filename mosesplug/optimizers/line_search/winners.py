@@ -1,8 +1,9 @@
 """The hypotheses that can win: those that are a 1-best near some weights.
 
-A page that has no room for all hypotheses of a run, and a metric that is too slow to score all,
-take them in this order: first those that are needed; then those that are a 1-best somewhere along
-an axis through the weights, or on a line between two of them; the others by their rank.
+The report page has no room for all hypotheses of a run, and a score budget has no time for all.
+Both choose hypotheses in this order: first those that the caller needs; then those that are a
+1-best somewhere along an axis through the weights, or on a line between two of them; then the
+others, by their rank.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Choice(NamedTuple):
     """Hypotheses that are chosen within a budget.
 
     Attributes:
-        rows: bool ``[n_hyps]``, the chosen ones, and those that are free.
+        rows: bool ``[n_hyps]``, the chosen hypotheses, free ones included.
         wins: bool ``[n_hyps]``, those on upper envelopes; see ``find_winners``.
     """
 
@@ -70,7 +71,8 @@ def choose_within_budget(
         needed: as for ``rank_hypotheses``.
         ranks: as for ``rank_hypotheses``.
         texts: int64 ``[n_hyps]``, the number of each text; another one in another sentence.
-        is_free: bool ``[n_hyps]``, hypotheses that are chosen anyway, all of a text or none.
+        is_free: bool ``[n_hyps]``, hypotheses that are chosen anyway and do not count
+            in the budget; all of a text or none.
         budgets: int64 ``[n_sentences]``, most texts of each sentence that are not free.
     """
     wins = find_winners(lists, metric, vectors)

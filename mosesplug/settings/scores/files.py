@@ -45,7 +45,7 @@ class ScoreSource:
 
     @property
     def place(self) -> str:
-        """What messages call it."""
+        """Its name in messages: the files, or the array."""
         return ", ".join(map(str, self.paths)) if self.paths else f"the array of {self.name}"
 
 

@@ -178,7 +178,7 @@ def test_import(capsys: pytest.CaptureFixture[str]) -> None:
         (("oracle", "list", "--scores", "C=a.npy"), 1, "a.npy:13: a score without a hypothesis"),
         (("oracle", "list", "--scores", "C=none"), 2, "none: No such file"),
         (("optimize", "list", "--scores", "C"), 2, "--scores=C: write NAME=FILE"),
-        (("optimize", "list", "--scores", "C=a.npy:ratio"), 2, "1 number(s) for each hypothesis"),
+        (("optimize", "list", "--scores", "C=a.npy:ratio"), 2, "1 number for each hypothesis"),
         (
             ("optimize", "list", "--scores", "C=comet", "--algorithm", "xbleu"),
             2,
