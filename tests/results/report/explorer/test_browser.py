@@ -210,10 +210,13 @@ def test_filter_order_and_hypothesis_are_in_the_link(shown: Shown) -> None:
     browser.evaluate("document.querySelectorAll('[data-row]')[2].click()")
     pressed = "document.querySelector('[data-row][aria-pressed=true]').dataset.row"
     row = browser.evaluate("document.querySelectorAll('[data-row]')[2].dataset.row")
-    browser.wait_for("location.hash.includes('hypothesis=')")
+    browser.evaluate(set_field("[data-role=against]", "reference", "change"))
+    assert browser.evaluate("document.activeElement.dataset.role") == "against"
+    browser.wait_for("location.hash.includes('against=')")
     shown.open(browser.evaluate("location.hash"))
     assert browser.evaluate(ids) == wanted
     assert browser.evaluate(pressed) == row
+    assert browser.evaluate("document.querySelector('[data-role=against]').value") == "reference"
     assert browser.evaluate(f"{sort}.closest('th').ariaSort") == "descending"
     # Both weight vectors can be chosen beside the table.
     browser.evaluate(set_field("[data-role=filter]", "", "input"))

@@ -160,7 +160,6 @@ export function makeSentencesView(session) {
     detail.scrollIntoView({ block: "nearest" });
   }
 
-  let against = 0;
   /** Place of the first hypothesis of the present page, in the order of ranks. */
   let first = 0;
   let shownSentence = -1;
@@ -178,7 +177,7 @@ export function makeSentencesView(session) {
     const start = run.lists.offsets[sentence];
     replaceChildren(detail, renderSentence(run, sentence, {
       selected: session.hypothesis < 0 ? null : start + session.hypothesis,
-      against,
+      against: session.against,
       first,
       turn: (place) => {
         first = place;
@@ -189,8 +188,8 @@ export function makeSentencesView(session) {
         keepFocus(detail, session.notify.bind(session));
       },
       compare: (place) => {
-        against = place;
-        keepFocus(detail, () => showDetail(run));
+        session.against = place;
+        keepFocus(detail, session.notify.bind(session));
       },
       move: (by) => {
         const { sentences } = run.lists;
@@ -359,7 +358,7 @@ function renderSentence(run, sentence, actions) {
     ...(sentenceScores === null ? [] : [formatScore(sentenceScores[row])]),
     listRanks(run, row),
   ]);
-  const { node: against, select } = choice("Differences to the", targets, actions.compare);
+  const { node: against, select } = choice("Differences to the", targets, actions.compare, { "data-role": "against" });
   select.selectedIndex = place;
   const header = ["rank", "hypothesis", "role", "model score",
     ...(sentenceScores === null ? [] : [run.run.sentenceMetric]), "ranks in iterations"];

@@ -141,6 +141,8 @@ export class Session {
     this.sentence = -1;
     /** The place in its list of the hypothesis that is compared with the 1-best; -1: the oracle. */
     this.hypothesis = -1;
+    /** The text that differences are marked against: 0 is the 1-best, then come the references. */
+    this.against = 0;
     this.search = "";
     this.field = "1-best";
     /** Conditions on score, change, loss and length. */
@@ -184,6 +186,7 @@ export class Session {
       ...(runs.length > 1 && { run: this.place, other: this.other }),
       ...(this.sentence >= 0 && { sentence: this.sentence }),
       ...(this.sentence >= 0 && this.hypothesis >= 0 && { hypothesis: this.hypothesis }),
+      ...(this.sentence >= 0 && this.against > 0 && { against: this.against }),
     };
   }
 
@@ -199,6 +202,7 @@ export class Session {
       const size = offsets[this.sentence + 1] - offsets[this.sentence];
       if (state.hypothesis < size) this.hypothesis = state.hypothesis;
     }
+    this.against = state.against ?? 0;
     this.search = state.search ?? "";
     this.field = state.field ?? this.field;
     this.filter = state.filter ?? "";
