@@ -66,7 +66,7 @@ class Formula:
         return f"{count_noun(self.width, 'number')}{names}"
 
     def find_fault(self, values: NDArray[np.float64]) -> tuple[int, str] | None:
-        """Return the first row with an invalid number, and what is wrong; None if all are valid.
+        """Return the first row with an invalid number, and what is wrong; else None.
 
         Args:
             values: float64 ``[n, width]``, finite.

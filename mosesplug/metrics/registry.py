@@ -197,7 +197,7 @@ _FORMULA_SETTINGS = {"alpha", "beta", "exact", "gamma", "smooth", "stem", "words
 
 
 def find_formula(name: str) -> Formula:
-    """Return the formula ``mean``, ``ratio``, or that of a metric, as ``CHRF[words:2]``.
+    """Return the formula ``mean``, ``ratio`` or of a metric, as ``CHRF[words:2]``.
 
     Raises:
         UsageError: an unknown metric or setting, or a setting of how statistics are counted.
