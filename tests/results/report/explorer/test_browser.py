@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import mosesplug
 from formats.weights.named import read_named_weights
@@ -17,7 +18,7 @@ from mosesplug.metrics.protocol import score_sentences
 from mosesplug.results.report.document import render_document
 from mosesplug.results.report.explorer.page import make_script
 from mosesplug.results.report.explorer.run_data import gather_explorer
-from mosesplug.results.views.run import open_run
+from mosesplug.results.views.run import StoredRun, open_run
 from mosesplug.results.views.texts import ParallelText
 from tests.browser import Browser, find_chromium, open_browser
 from tests.results.pages import check_whole
@@ -96,11 +97,7 @@ def test_moved_weight_scores_as_mosesplug_score(
         merged = run.store.tuning_set()
         assert before == f"{_score(run, merged, run.vector):.4f}"
         rows = merged.first_best(vector)
-        starts = merged.offsets[: len(rows)]
-        texts = [
-            run.store.hypotheses(sentence)[row - start]
-            for sentence, (row, start) in enumerate(zip(rows, starts, strict=True))
-        ]
+        texts = choose_texts(run, vector)
         changed = int(np.sum(rows != merged.first_best(_first(run))))
     set_weight(browser, 1, 0.125)
     assert space.names[1] == "TM0_0"
@@ -117,6 +114,16 @@ def test_moved_weight_scores_as_mosesplug_score(
     browser.wait_for("location.hash.includes('weights=')")
     shown.open(browser.evaluate("location.hash"))
     assert shown.read("BLEU") == f"{scored['score']:.4f}"
+
+
+def choose_texts(run: StoredRun, vector: NDArray[np.float64]) -> list[bytes]:
+    """The 1-best of each list that is not empty; these come first."""
+    merged = run.store.tuning_set()
+    rows = merged.first_best(vector)
+    return [
+        run.store.hypotheses(sentence)[row - merged.offsets[sentence]]
+        for sentence, row in enumerate(rows)
+    ]
 
 
 def _first(run: Any) -> Any:
@@ -298,10 +305,6 @@ def test_two_runs_side_by_side(shown: Shown) -> None:
     )
     runs, weights, sentences = rows
     assert runs[0] == ["run", "a", "b"]
-    facts = {name: cells for name, *cells in runs}
-    assert float(facts["p(AR)"][1]) > 0
-    first, second = map(float, facts["result, merged lists"])
-    assert float(facts["difference from a"][1]) == pytest.approx(second - first, abs=1.01e-4)
     assert [row[0] for row in weights] == ["feature", "LM0_0", "TM0_0", "TM0_1"]
     assert 1 < len(sentences) <= N_SENTENCES
     # A link leads to the present weights of both runs.
@@ -325,6 +328,40 @@ def test_two_runs_side_by_side(shown: Shown) -> None:
     values = browser.evaluate("document.querySelector('.values').textContent")
     assert values.startswith("iteration 1: a: decoded 0.")
     assert "a: news 0.2500, b: news 0.2500" in values
+
+
+def test_differences_of_runs_are_those_of_compare(
+    shown: Shown, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outputs = []
+    for path in (shown.first, shown.first.with_name("b")):
+        with open_run(path) as run:
+            texts = choose_texts(run, run.vector)
+        outputs.append(tmp_path / path.name)
+        # The list of the last sentence is empty: it adds nothing to the statistics.
+        outputs[-1].write_bytes(b"".join(text + b"\n" for text in [*texts, b""]))
+    references = tmp_path / "refs"
+    lines = shown.references.read_bytes().splitlines(keepends=True)
+    references.write_bytes(b"".join([*lines[:-1], b"\n"]))
+    words = ["compare", *map(str, outputs), "--refs", str(references), "--metric", "BLEU"]
+    with pytest.raises(SystemExit):
+        main([*words, "--format", "tsv"])
+    printed = capsys.readouterr().out.splitlines()
+    head, first, second = (line.split("\t") for line in printed)
+    tested = dict(zip(head, second, strict=True))
+    cells = shown.open("#tab=runs").evaluate(
+        "[...document.querySelector('.runs table').rows]"
+        ".map((row) => [...row.cells].map((cell) => cell.textContent))"
+    )
+    facts = {name: own for name, *own in cells}
+    assert facts["result, merged lists"] == [
+        dict(zip(head, first, strict=True))["score"],
+        tested["score"],
+    ]
+    assert float(tested["difference"]) != 0
+    assert facts["difference from a"][1] == tested["difference"]
+    for name in ("interval of difference", "p(boot)", "p(AR)"):
+        assert facts[name] == ["", tested[name]]
 
 
 def test_many_features_and_hypotheses(shown: Shown, tmp_path: Path) -> None:

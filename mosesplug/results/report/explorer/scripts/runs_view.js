@@ -61,7 +61,7 @@ function listRuns(session) {
     ];
   });
   const names = ["metric", "iterations", "decoded, first iteration", "decoded, last iteration", "decoded, best iteration",
-    "result, merged lists", `difference from ${runs[0].name}`, "95 % interval", "p(boot)", "p(AR)"];
+    "result, merged lists", `difference from ${runs[0].name}`, "interval of difference", "p(boot)", "p(AR)"];
   const rows = names.map((name, place) => [name, ...columns.map((column) => column[place])]);
   const reasons = comparisons.flatMap((tested, k) =>
     tested.reason === undefined ? [] : [element("p", { class: "note" }, `${runs[k + 1].name} is not compared: ${tested.reason}.`)]);
@@ -69,7 +69,7 @@ function listRuns(session) {
     table([["run", ...runs.map((run) => run.name)], ...rows]),
     ...reasons,
     element("p", { class: "note" },
-      "“decoded” scores the decoder's translations of an iteration, “result, merged lists” the translations that the final weights choose in the merged lists of their run. The difference is that of the latter, with a paired bootstrap (p(boot), 1,000 samples) and approximate randomization (p(AR), 10,000 trials), seed 1, as mosesplug compare computes them."),
+      "“decoded” scores the decoder's translations of an iteration; “result, merged lists” scores the hypotheses that the weights of the result choose in the run's merged lists. The tests compare these hypotheses as mosesplug compare does: the 95 % interval and p(boot) are from the paired bootstrap (1,000 samples), p(AR) is from approximate randomization (10,000 trials); the seed is 1."),
   ];
 }
 
