@@ -123,11 +123,12 @@ class NBestList:
         """Return the fields after the score of one hypothesis."""
         return self.buffer[self.extra_starts[row] : self.extra_ends[row]].tobytes()
 
-    def take(self, rows: Positions) -> NBestList:
+    def take(self, rows: Positions | slice) -> NBestList:
         """Return some hypotheses, in that order; the text is shared."""
-        widths = np.diff(self.sparse_indptr)[rows]
+        starts = self.sparse_indptr[:-1][rows]
+        widths = self.sparse_indptr[1:][rows] - starts
         indptr = np.append(0, np.cumsum(widths))
-        entries = np.repeat(self.sparse_indptr[rows] - indptr[:-1], widths) + np.arange(indptr[-1])
+        entries = np.repeat(starts - indptr[:-1], widths) + np.arange(indptr[-1])
         return replace(
             self,
             sentence_ids=self.sentence_ids[rows],

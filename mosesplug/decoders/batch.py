@@ -159,26 +159,11 @@ def split_lists(block: NBestList) -> list[NBestList]:
 
 
 def _part(block: NBestList, begin: int, end: int) -> NBestList:
-    """Return some rows of a list as the list of one sentence; the text is shared."""
-    rows = slice(begin, end)
-    indptr = block.sparse_indptr[begin : end + 1]
-    entries = slice(indptr[0], indptr[-1])
-    used, indices = np.unique(block.sparse_indices[entries], return_inverse=True)
-    return replace(
-        block,
-        sentence_ids=block.sentence_ids[rows],
-        text_starts=block.text_starts[rows],
-        text_ends=block.text_ends[rows],
-        dense=block.dense[rows],
-        sparse_names=tuple(block.sparse_names[index] for index in used.tolist()),
-        sparse_indptr=indptr - indptr[0],
-        sparse_indices=indices.astype(np.int32),
-        sparse_data=block.sparse_data[entries],
-        scores=block.scores[rows],
-        extra_starts=block.extra_starts[rows],
-        extra_ends=block.extra_ends[rows],
-        lines=block.lines[rows],
-    )
+    """Return some rows over their own sparse features; the text is shared."""
+    part = block.take(slice(begin, end))
+    used, indices = np.unique(part.sparse_indices, return_inverse=True)
+    names = tuple(block.sparse_names[index] for index in used.tolist())
+    return replace(part, sparse_names=names, sparse_indices=indices.astype(np.int32))
 
 
 def _spell(groups: Iterable[tuple[str, int]]) -> str:

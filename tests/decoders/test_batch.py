@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from formats.nbest.block import concatenate, parse_block
 from formats.nbest.entry import Layout
 from formats.weights.files import WeightGroup, parse_weight_overwrite
-from mosesplug.decoders.batch import ModelWeights, parse_lists
+from mosesplug.decoders.batch import ModelWeights, parse_lists, split_lists
 from mosesplug.errors import DecoderError
 
 COLUMNS = (("LM0", 1), ("TM0", 2))
@@ -51,6 +53,13 @@ def test_there_is_one_list_per_sentence() -> None:
     found = zip(two.sparse_indices.tolist(), two.sparse_data.tolist(), strict=True)
     assert {two.sparse_names[index]: value for index, value in found} == {"W_b": 2, "W_a": 3}
     assert parse_lists(b"\n", [4], COLUMNS, "reply") == []
+
+
+def test_scores_from_outside_stay_with_their_hypotheses() -> None:
+    block = parse_block(LINES, Layout(True, COLUMNS), "reply", 1)
+    block = replace(block, outside=np.array([[0.1], [0.2], [0.3]]))
+    parts = [part.outside for part in split_lists(block)]
+    assert [part.tolist() for part in parts if part is not None] == [[[0.1], [0.2]], [[0.3]]]
 
 
 def test_joined_lists_equal_the_lists_read() -> None:
