@@ -7,6 +7,7 @@ which have more derivations than can be listed. An algorithm names the questions
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
@@ -128,14 +129,15 @@ class HopeFear:
     fear_gain: np.float32
 
 
-class Candidates:
+class Candidates(ABC):
     """Hypotheses of sentences; a subclass defines the questions that it answers.
 
-    The registry gives an algorithm only candidates that answer its questions; any other question
-    raises ``NotImplementedError``.
+    All candidates have ``n_sentences``, ``score`` and ``first_best``. No class answers all other
+    questions: its methods for those that it does not answer raise ``NotImplementedError``. The
+    registry gives an algorithm only candidates that answer its questions.
 
     Attributes:
-        answers: these questions. ``score`` and ``first_best`` are always answered.
+        answers: the questions that the class answers.
         shards: of lists only, the ``ListShards``; the lists of this process are one shard.
         sentence_weights: of search graphs only, the weights of their sentences, all above 0; None:
             1 each. Lists have them in their ``TuningSet``.
@@ -147,20 +149,20 @@ class Candidates:
     answers: ClassVar[frozenset[Question]] = frozenset()
 
     @property
+    @abstractmethod
     def n_sentences(self) -> int:
         """Number of sentences that have hypotheses."""
-        raise NotImplementedError
 
+    @abstractmethod
     def score(self, weights: Weights) -> float:
         """Return the corpus score of the 1-best hypotheses."""
-        raise NotImplementedError
 
+    @abstractmethod
     def first_best(self, weights: Weights) -> Statistics:
         """Return the summed statistics of the 1-best hypotheses.
 
         Statistics of other sentences can be added to them and scored together.
         """
-        raise NotImplementedError
 
     def lines(self, active: FeatureMask, weights: Weights) -> SearchSpace:
         """Return the space of the active weights; the others keep ``weights``."""

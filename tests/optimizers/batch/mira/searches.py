@@ -46,10 +46,13 @@ class ListSearch(Candidates):
     answers = frozenset({"updates"})
     sentence_weights = None
 
-    def score(self, weights: NDArray[Any]) -> float:
+    def first_best(self, weights: NDArray[Any]) -> NDArray[Any]:
         single = weights.astype(np.float32)
         best = [self.model_best(k, single).statistics for k in range(self.n_sentences)]
-        return float(single_bleu(np.sum(best, axis=0)))
+        return np.sum(best, axis=0)
+
+    def score(self, weights: NDArray[Any]) -> float:
+        return float(single_bleu(self.first_best(weights)))
 
     @property
     def sentences(self) -> NDArray[np.int64]:
