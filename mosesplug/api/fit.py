@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from mosesplug.api.lists.sources import ListSource
     from mosesplug.api.reranking import RerankedLists
-    from mosesplug.learning.optimize import SeedResult
+    from mosesplug.learning.runs import SeedResult
 
 _DOMAINS = "domain=name held_out=is_held_out sentences start shared end"
 

@@ -1,46 +1,36 @@
-"""Learn weights with one or several seeds, held-out data, and cross-validation."""
+"""Learn weights from the data that settings name, and say what to check."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mosesplug.arrays import Weights
-from mosesplug.errors import Message, OptimizerError, UsageError
-from mosesplug.learning.cross_validation import (
-    CrossValidation,
-    cross_validate,
-    split_sentences,
-)
+from mosesplug.errors import Message, UsageError
+from mosesplug.learning.cross_validation import CrossValidation, cross_validate
 from mosesplug.learning.data import read_data, read_held_out_lists, read_monitored_lists
 from mosesplug.learning.domains import DomainScore, LearnFunction, score_domains
 from mosesplug.learning.inputs import NOTHING_GIVEN, GivenData, LearningData
 from mosesplug.learning.length_exponent import learn_exponent
 from mosesplug.learning.lists.stored import read_run_source
+from mosesplug.learning.runs import LearningResult, learn_weights, make_learner, select_from_runs
 from mosesplug.metrics import Metric
 from mosesplug.metrics.protocol import score_sentences
 from mosesplug.metrics.scored import BudgetCost
-from mosesplug.optimizers import Optimizer, Problem, Progress, Solution, corpus_score
+from mosesplug.optimizers import Optimizer, Problem, Progress
 from mosesplug.optimizers import algorithm as find_algorithm
-from mosesplug.optimizers.problem import no_progress, normalize
+from mosesplug.optimizers.problem import no_progress
 from mosesplug.optimizers.registry import Algorithm
 from mosesplug.optimizers.selection import FeatureSelection
 from mosesplug.settings.algorithm_options import make_options
-from mosesplug.settings.configuration import SelectRun
 from mosesplug.settings.learning import LearningSettings
-from mosesplug.settings.sharding import Sharding
 from mosesplug.settings.template_file import TemplateFile
 from mosesplug.tuning.warning_signs import find_list_signs, find_weight_signs
 from mosesplug.tuning_set import TuningSet
-
-if TYPE_CHECKING:
-    from mosesplug.learning.score_budget import ScoredLists
 
 
 @dataclass(frozen=True)
@@ -48,8 +38,8 @@ class OptimizeResult:
     """What ``optimize`` returns.
 
     Attributes:
-        data: the data that was learned from, and what a share of it was held out.
-        held_out: lists that were held out; None without any.
+        data: the data that weights were learned from, with the sentences of it that were held out.
+        held_out: other lists to hold out; None without any.
         monitors: lists that are only scored, by ``monitor NAME``.
         learning: the weights and their scores.
         warnings: what a user should check about the data and the weights.
@@ -86,54 +76,6 @@ class OptimizeResult:
                 data.domains, data.take_sentences(positions), start, end, held_out=held_out
             )
         ]
-
-
-@dataclass(frozen=True)
-class SeedResult:
-    """What the optimizer found with one seed.
-
-    Attributes:
-        solution: the weights, with their score on the data that they were learned from.
-        held_out: score on the held-out data; None without any.
-    """
-
-    seed: int
-    solution: Solution
-    held_out: float | None
-
-    @property
-    def comparison_score(self) -> float:
-        """The held-out score, or without held-out data the score of the solution."""
-        return self.solution.score if self.held_out is None else self.held_out
-
-
-@dataclass(frozen=True)
-class LearningResult:
-    """The weights of all runs together.
-
-    Attributes:
-        solution: the resulting weights, with their score on the data that they were learned from.
-        held_out: their score on the held-out data; None without any.
-        start, start_held_out: the same scores of the starting weights.
-        sentences: number of sentences learned from, and held out.
-        learned_sentences, held_out_sentences: int64, positions of the sentences learned from, and
-            of those that were held out of them; the second is empty if no share was held out.
-        chosen_run: the run whose weights were chosen; None for the average.
-        validation: the cross-validation, or None.
-        is_start: whether the resulting weights are the starting weights, up to a factor.
-    """
-
-    solution: Solution
-    held_out: float | None
-    start: float
-    start_held_out: float | None
-    sentences: tuple[int, int]
-    learned_sentences: NDArray[np.int64]
-    held_out_sentences: NDArray[np.int64]
-    runs: tuple[SeedResult, ...]
-    chosen_run: SeedResult | None
-    validation: CrossValidation | None
-    is_start: bool = False
 
 
 def bind_optimizer(settings: LearningSettings) -> Optimizer:
@@ -197,10 +139,11 @@ def optimize(
     if settings.score_budget is None:
         result = learn(data)
     else:
-        from mosesplug.learning.score_budget import ScoredLists, describe_cost  # has kernels
+        # Has kernels.
+        from mosesplug.learning.score_budget import ScoredLists, describe_cost, learn_within_budget
 
         lists = ScoredLists(data, settings.score_budget)
-        data, result = _learn_within_budget(lists, settings.score_budget, learn)
+        data, result = learn_within_budget(lists, settings.score_budget, learn)
         cost = lists.measure_cost(result.solution.weights)
         cost_notes = [describe_cost(cost)]
     return OptimizeResult(
@@ -246,32 +189,6 @@ def _check_templates(
     ]
 
 
-def _learn_within_budget(
-    lists: ScoredLists, budget: int, learn: Callable[[LearningData], LearningResult]
-) -> tuple[LearningData, LearningResult]:
-    """Learn until the result chooses scored hypotheses, or the budget is used up.
-
-    Args:
-        budget: most texts of each sentence to score.
-
-    Returns:
-        The data with the scored hypotheses, and the result.
-    """
-    lists.extend(lists.data.start.weights)
-    # Each time takes half of what a sentence has left, so so many use up a budget.
-    for n_left in range(budget.bit_length(), -1, -1):
-        data = lists.take()
-        result = learn(data)
-        # Runs are compared by their scores, which should be those of all hypotheses.
-        weights = [run.solution.weights for run in result.runs]
-        if result.chosen_run is None:
-            weights.append(result.solution.weights)
-        has_more = [lists.extend(vector) for vector in weights if n_left]
-        if not any(has_more):
-            break
-    return data, result
-
-
 def validate(
     settings: LearningSettings,
     folds: int,
@@ -290,7 +207,7 @@ def validate(
     data = read_data(settings, progress, given)
     learn = _make_learner_of(data, optimizer, settings)
     if settings.runs:
-        learn = _select_from_runs(learn, settings.runs, settings.select)
+        learn = select_from_runs(learn, settings.runs, settings.select)
     return data, cross_validate(data, learn, folds, settings.seed, progress)
 
 
@@ -324,90 +241,6 @@ def _make_learner_of(
         return learn_exponent(make, data.lengths, has_restarts=nearby is not None)
     learn = make(None, False)
     return learn if data.domains is None else data.domains.center_weights(learn)
-
-
-def make_learner(
-    optimizer: Optimizer,
-    start: Weights,
-    sharding: Sharding | None = None,
-) -> LearnFunction:
-    """Return a function that learns the weights of a problem.
-
-    It learns in shards if there is a sharding.
-    """
-
-    def learn(problem: Problem, rng: np.random.Generator, progress: Progress) -> Solution:
-        if sharding is None:
-            return optimizer.optimize(problem, start, rng, progress)
-        from mosesplug.tuning.parallel.optimize import optimize_sharded
-
-        return optimize_sharded(problem, optimizer, sharding, start, rng, progress)
-
-    return learn
-
-
-def learn_weights(
-    data: LearningData,
-    learn: LearnFunction,
-    seed: int,
-    *,
-    held_out: Problem | None = None,
-    held_out_share: float | None = None,
-    folds: int | None = None,
-    runs: int | None = None,
-    select: SelectRun = "median",
-    progress: Progress = no_progress,
-) -> LearningResult:
-    """Learn weights, with a held-out set, a cross-validation or several runs.
-
-    Args:
-        data: the data to learn from, with the starting weights that the result is compared with.
-        learn: see ``make_learner``.
-        seed: seed of all random choices; run K has ``seed + K - 1``.
-        held_out_share: share of the sentences to hold out; it excludes ``held_out``.
-        folds: number of folds of a cross-validation before the learning.
-        select: which weights of several runs are the result: those of the ``median`` run (of an
-            even number, the lower of the two in the middle), of the ``best-heldout`` run, or their
-            ``average``. Runs are compared on held-out data if there is any. If scores are equal,
-            the earlier run counts as the lower one.
-    """
-    start, problem, n_held_out = data.start.weights, data.problem, 0
-    kept, away = data.sentences, data.sentences[:0]
-    if held_out_share:
-        kept, away = split_sentences(data.sentences, held_out_share, seed)
-        problem, held_out = data.take_sentences(kept), data.hold_out(away)
-        n_held_out = len(away)
-    elif held_out is not None:
-        n_held_out = int(np.count_nonzero(np.diff(held_out.tuning_set.offsets)))
-    validation = None
-    if folds:
-        of_fold = _select_from_runs(learn, runs, select) if runs else learn
-        validation = cross_validate(data, of_fold, folds, seed, progress)
-    results = []
-    for number in range(runs or 1):
-        rng = np.random.default_rng(seed + number)
-        solution = learn(problem, rng, no_progress if runs else progress)
-        results.append(SeedResult(seed + number, solution, _score(data, held_out, solution)))
-        if runs:
-            progress(number + 1, runs, "runs")
-    chosen = _choose_run(results, select)
-    solution = _average_runs(problem, results) if chosen is None else chosen.solution
-    before = Solution(start, 0.0, length_exponent=data.start_exponent)
-    return LearningResult(
-        solution=solution,
-        held_out=_score(data, held_out, solution),
-        start=corpus_score(data.rescore(problem, data.start_exponent), start),
-        start_held_out=_score(data, held_out, before),
-        sentences=(len(kept), n_held_out),
-        learned_sentences=kept,
-        held_out_sentences=away,
-        runs=tuple(results),
-        chosen_run=chosen,
-        validation=validation,
-        is_start=np.allclose(
-            normalize(problem, solution.weights), normalize(problem, start), rtol=1e-9, atol=0.0
-        ),
-    )
 
 
 def _explain_untuned(
@@ -469,41 +302,3 @@ def _has_choice(lists: TuningSet, metric: Metric) -> bool:
     scores = score_sentences(metric, lists.stats)
     starts = lists.offsets[:-1][np.diff(lists.offsets) > 0]
     return bool((np.maximum.reduceat(scores, starts) > np.minimum.reduceat(scores, starts)).any())
-
-
-def _score(data: LearningData, problem: Problem | None, solution: Solution) -> float | None:
-    if problem is None:
-        return None
-    return corpus_score(data.rescore(problem, solution.length_exponent), solution.weights)
-
-
-def _select_from_runs(learn: LearnFunction, runs: int, select: SelectRun) -> LearnFunction:
-    """Return a function that learns several times, and selects weights of these runs."""
-
-    def learn_and_select(
-        problem: Problem, rng: np.random.Generator, progress: Progress
-    ) -> Solution:
-        results = [
-            SeedResult(number, learn(problem, child, no_progress), None)
-            for number, child in enumerate(rng.spawn(runs))
-        ]
-        chosen = _choose_run(results, select)
-        return _average_runs(problem, results) if chosen is None else chosen.solution
-
-    return learn_and_select
-
-
-def _choose_run(runs: list[SeedResult], select: SelectRun) -> SeedResult | None:
-    order = sorted(runs, key=lambda run: run.comparison_score)
-    if select == "best-heldout":
-        return max(runs, key=lambda run: run.comparison_score)
-    return order[(len(runs) - 1) // 2] if select == "median" else None
-
-
-def _average_runs(problem: Problem, runs: list[SeedResult]) -> Solution:
-    mean = np.mean([normalize(problem, run.solution.weights) for run in runs], axis=0)
-    if problem.bounds is not None:
-        mean = problem.bounds.project(mean)  # rounding
-    if not mean.any():
-        raise OptimizerError("the average of the runs' weights is 0: use {--select median}")
-    return replace(runs[0].solution, weights=mean, score=corpus_score(problem, mean), history=())

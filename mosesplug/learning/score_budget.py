@@ -8,6 +8,7 @@ do not take part.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from mosesplug.arrays import Weights
 from mosesplug.errors import Message, UsageError, count_noun
 from mosesplug.learning.inputs import LearningData
+from mosesplug.learning.runs import LearningResult
 from mosesplug.metrics.scored import BudgetCost
 from mosesplug.optimizers.line_search.winners import (
     choose_within_budget,
@@ -137,3 +139,31 @@ def describe_cost(cost: BudgetCost) -> str:
         f"scored within the score budget, and {100 * cost.winning_share:.0f}% of those that win "
         f"along an axis or between the first and the new weights; {first_bests}"
     )
+
+
+def learn_within_budget(
+    lists: ScoredLists, budget: int, learn: Callable[[LearningData], LearningResult]
+) -> tuple[LearningData, LearningResult]:
+    """Learn until the result chooses scored hypotheses only, or the budget is used up.
+
+    Args:
+        lists: lists of which nothing is scored yet.
+        budget: most texts of each sentence to score.
+        learn: learns weights from the scored hypotheses.
+
+    Returns:
+        The data with the scored hypotheses, and the result.
+    """
+    lists.extend(lists.data.start.weights)
+    # Each time scores half of what a sentence has left, so this many times use up the budget.
+    for n_left in range(budget.bit_length(), -1, -1):
+        data = lists.take()
+        result = learn(data)
+        # Runs are compared by their scores, which should be those of all hypotheses.
+        weights = [run.solution.weights for run in result.runs]
+        if result.chosen_run is None:
+            weights.append(result.solution.weights)
+        has_more = [lists.extend(vector) for vector in weights if n_left]
+        if not any(has_more):
+            break
+    return data, result

@@ -11,14 +11,8 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.learning.inputs import LearningData
-from mosesplug.learning.optimize import (
-    LearningResult,
-    OptimizeResult,
-    bind_optimizer,
-    find_warnings,
-    learn_weights,
-    optimize,
-)
+from mosesplug.learning.optimize import OptimizeResult, bind_optimizer, find_warnings, optimize
+from mosesplug.learning.runs import LearningResult, learn_weights
 from mosesplug.learning.weights import StartingWeights, format_weights
 from mosesplug.optimizers import Problem, Progress, Solution, corpus_score
 from mosesplug.optimizers.selection import FeatureSelection

@@ -19,7 +19,8 @@ from mosesplug.tuning.repeats.scores import measure_spread
 if TYPE_CHECKING:
     from mosesplug.learning.cross_validation import CrossValidation
     from mosesplug.learning.domains import DomainScore
-    from mosesplug.learning.optimize import LearningResult, OptimizeResult
+    from mosesplug.learning.optimize import OptimizeResult
+    from mosesplug.learning.runs import LearningResult
     from mosesplug.results.scores.gains import Gain
 
 _HOW_TO_ESTIMATE = Message(
