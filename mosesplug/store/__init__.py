@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mosesplug.store.batches import MergedBatches
     from mosesplug.store.fingerprints import fingerprint_files
     from mosesplug.store.graph_records import StoredGraphs
     from mosesplug.store.nbest_store import NBestStore
@@ -29,6 +30,7 @@ __all__ = [
     "IterationLists",
     "IterationRecord",
     "KbestRecord",
+    "MergedBatches",
     "NBestStore",
     "OpenIteration",
     "StoredGraphs",
@@ -43,6 +45,7 @@ _MODULES = {
     "IterationLists": "views",
     "IterationRecord": "stored",
     "KbestRecord": "records",
+    "MergedBatches": "batches",
     "NBestStore": "nbest_store",
     "OpenIteration": "views",
     "StoredGraphs": "graph_records",

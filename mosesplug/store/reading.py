@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from mosesplug.errors import DataError, StoreError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.store import statistics
+from mosesplug.store.batches import MergedBatches
 from mosesplug.store.checksums import ChecksumReport, check_iteration
 from mosesplug.store.files.environment import Environment
 from mosesplug.store.maintenance import count_stored_bytes, list_faults
@@ -139,6 +140,40 @@ class StoreReader:
             sentences = _sentences(sentence_ids, state.n_sentences)
             selections = [select_merged(reader, s, selected) for s in sentences.tolist()]
             return _weigh(state, assemble(reader, _space(state), kind, sentences, selections))
+
+    def merge_batches(
+        self,
+        iterations: Iterations = None,
+        *,
+        metric: Metric | None = None,
+        references: PreparedReferences | None = None,
+        memory: int = 1 << 30,
+        threads: int = 1,
+    ) -> MergedBatches:
+        """Return a fast source of random merged batches of iterations; see ``batch``.
+
+        Args:
+            iterations: as for ``batch``; None selects all iterations that exist now.
+            metric: as for ``batch``.
+            references: as for ``batch``.
+            memory: maximum number of bytes of merged sentences to cache.
+            threads: threads of the metric, if statistics are missing.
+
+        Raises:
+            StoreError: as ``tuning_set``.
+        """
+        wanted = self._wanted(iterations, metric, references, threads)
+        with wanted as (_, now, kind, selected):
+            space, n_sentences = _space(now), now.n_sentences
+
+        def read(sentence_ids: NDArray[np.int64]) -> Batch:
+            with self._reading() as (reader, state):
+                state.select(selected, self._environment.path)
+                sentences = _sentences(sentence_ids, n_sentences)
+                selections = [select_merged(reader, s, selected) for s in sentences.tolist()]
+                return _weigh(state, assemble(reader, space, kind, sentences, selections))
+
+        return MergedBatches(read, n_sentences, space, memory)
 
     def hypotheses(self, sentence: int, iterations: Iterations = None) -> tuple[bytes, ...]:
         """Return the texts of one sentence, in the order of the rows of ``batch``.

@@ -58,7 +58,7 @@ def check_store(
     groups = () if space is None else space.groups
     if space is not None:
         assert set(space.sparse) == set(model.sparse_names())
-    sentences = np.append(np.arange(model.n_sentences)[::-1], 0)  # in any order, and again
+    sentences = np.arange(model.n_sentences)[::-1]
     for size in range(len(numbers) + 1):
         for chosen in itertools.combinations(numbers, size):
             merged = store.batch(sentences, chosen, metric=metric, references=references)
@@ -67,6 +67,11 @@ def check_store(
             for sentence, hypotheses in zip(sentences.tolist(), truth, strict=True):
                 texts = tuple(h.text for h in hypotheses)
                 assert store.hypotheses(sentence, chosen) == texts
+    batches = store.merge_batches(metric=metric, references=references, memory=1 << 20)
+    truth = [model.merged(sentence, numbers) for sentence in sentences.tolist()]
+    for _ in range(2):  # The first time from the store, then from memory.
+        for sentence, hypotheses in zip(sentences.tolist(), truth, strict=True):
+            check_sentences(batches.batch([sentence]), [hypotheses], statistics_of)
     for iteration, lists in enumerate(model.lists, start=1):
         own = store.iteration_set(iteration, metric=metric, references=references)
         first_best = store.first_best_statistics(iteration, metric=metric, references=references)

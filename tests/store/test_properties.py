@@ -6,10 +6,12 @@ import itertools
 import tempfile
 from typing import Any
 
-from hypothesis import given
+import numpy as np
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mosesplug.store import NBestStore
+from mosesplug.tuning_set import Batch
 from tests.store.checks import check_store
 from tests.store.toys import Hypothesis, StoreModel, ToyMetric, make_list
 
@@ -109,3 +111,57 @@ def test_parts_in_any_order_make_the_same_iteration(
         assert parts.iterations() == whole.iterations()
         columns = [store.space.columns if store.space else {} for store in (whole, parts)]
         assert columns[0].keys() == columns[1].keys()
+
+
+@settings(max_examples=25)
+@given(
+    runs=runs,
+    batches=st.lists(st.lists(st.integers(0, N_SENTENCES - 1), max_size=6), max_size=6),
+    iterations=st.none() | st.sets(st.integers(1, 4)),
+    memory=st.sampled_from([0, 3000, 1 << 20]),
+)
+def test_merged_batches_are_those_of_the_store(
+    runs: list[list[Hypothesis]],
+    batches: list[list[int]],
+    iterations: set[int] | None,
+    memory: int,
+) -> None:
+    metric = ToyMetric()
+    references = metric.prepare(REFERENCES)
+    chosen = None if iterations is None else [i for i in iterations if i <= len(runs)]
+    with (
+        tempfile.TemporaryDirectory() as path,
+        NBestStore.open(path, writable=True, map_size=1 << 16) as store,
+    ):
+        for iteration, lines in enumerate(runs, start=1):
+            lines = sorted(lines, key=lambda line: line.sentence)
+            store.add_iteration(
+                iteration, [make_list(lines)], metric=metric, references=references,
+                n_sentences=N_SENTENCES, record={},
+            )  # fmt: skip
+        if not runs:
+            return
+        merged = store.merge_batches(chosen, metric=metric, references=references, memory=memory)
+        for sentences in batches:
+            batch = merged.batch(sentences)
+            truth = store.batch(sentences, chosen, metric=metric, references=references)
+            assert_same(batch, truth)
+            assert merged.bytes_kept <= memory
+
+
+def assert_same(batch: Batch, truth: Batch) -> None:
+    """Equal in every row, and of the same types."""
+    assert batch.space == truth.space
+    pairs = [
+        (getattr(batch, name), getattr(truth, name))
+        for name in ("sentence_ids", "offsets", "dense", "stats", "lengths")
+    ]
+    assert (batch.sparse is None) == (truth.sparse is None)
+    if batch.sparse is not None and truth.sparse is not None:
+        pairs += [
+            (getattr(batch.sparse, name), getattr(truth.sparse, name))
+            for name in ("indptr", "indices", "data")
+        ]
+    for found, wanted in pairs:
+        assert found.dtype == wanted.dtype
+        np.testing.assert_array_equal(found, wanted)
