@@ -412,6 +412,16 @@ def test_narrow_screens_and_paper(shown: Shown) -> None:
     for tab in ("weights", "sentences", "curves", "runs", "report"):
         browser.evaluate(f"document.querySelector('#tab-{tab}').click()")
         assert browser.evaluate("document.documentElement.scrollWidth") <= 390
+    # Scores need no scrolling to the side: sentences are below them.
+    shown.open("#tab=sentences&sentence=1")
+    for tab, n_tables in (("sentences", 2), ("runs", 1)):
+        browser.evaluate(f"document.querySelector('#tab-{tab}').click()")
+        widths = browser.evaluate(
+            f"[...document.querySelectorAll('.panel-{tab} table.stacked')]"
+            ".map(({ parentElement: frame }) => [frame.scrollWidth, frame.clientWidth])"
+        )
+        assert len(widths) == n_tables
+        assert all(needed <= room for needed, room in widths)
     browser.evaluate("document.querySelector('#tab-weights').click()")
     browser.print_media("print")
     visible = (

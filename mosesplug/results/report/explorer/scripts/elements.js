@@ -127,33 +127,32 @@ export function reveal(label, make) {
 /**
  * Return a table whose first row is its head.
  * @param {Child[][]} rows
- * @param {{left?: number, last?: boolean}} [alignment] number of columns of text on the left, and
- *   whether the last is text, too
+ * @param {{left?: number, last?: boolean, sentences?: number[]}} [layout] number of columns of text
+ *   on the left, whether the last is text, too, and the columns of sentences: on a phone, each is a
+ *   line of its own below the other cells
  */
-export function table(rows, { left = 1, last = false } = {}) {
+export function table(rows, { left = 1, last = false, sentences = [] } = {}) {
   const [head, ...body] = rows;
-  /** @param {string} tag @param {Child[]} row */
-  const line = (tag, row) =>
-    element(
-      "tr",
-      {},
-      row.map((cell, k) =>
-        element(
-          tag,
-          { class: k < left || (last && k === row.length - 1) ? undefined : "n",
-            scope: tag === "th" ? "col" : undefined },
-          cell,
-        ),
-      ),
-    );
+  const isStacked = sentences.length > 0;
+  /** @param {string} name a role that a table loses when its cells are stacked */
+  const role = (name) => isStacked ? name : undefined;
+  /** @param {number} k @param {Child[]} row */
+  const classOf = (k, row) =>
+    sentences.includes(k) ? "words" : k < left || (last && k === row.length - 1) ? undefined : "n";
+  /** @param {Child[]} row */
+  const headLine = (row) => element("tr", { role: role("row") }, row.map((cell, k) =>
+    element("th", { class: classOf(k, row), scope: "col", role: role("columnheader") }, cell)));
+  /** @param {Child[]} row */
+  const line = (row) => element("tr", { role: role("row") }, row.map((cell, k) =>
+    element("td", { class: classOf(k, row), role: role("cell") }, cell)));
   return element(
     "div",
     { class: "wide" },
     element(
       "table",
-      {},
-      element("thead", {}, line("th", head)),
-      element("tbody", {}, body.map((row) => line("td", row))),
+      { class: role("stacked"), role: role("table") },
+      element("thead", { role: role("rowgroup") }, headLine(head)),
+      element("tbody", { role: role("rowgroup") }, body.map(line)),
     ),
   );
 }

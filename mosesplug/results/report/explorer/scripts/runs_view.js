@@ -128,6 +128,6 @@ function listDifferences(first, second, place, openSentence) {
     element("p", { class: "note" },
       `${formatCount(rows.length)} of ${formatCount(sentences.length)} sentences differ at the present weights of both runs.${shown} ` +
       `Words that only ${second.run.name} has are underlined, those that only ${first.run.name} has are struck out.`),
-    table([header, ...body], { left: 3 }),
+    table([header, ...body], { left: 3, sentences: [1, 2] }),
   ];
 }

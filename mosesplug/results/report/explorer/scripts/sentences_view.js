@@ -112,7 +112,6 @@ export function makeSentencesView(session) {
         keepFocus(list, session.notify.bind(session));
       }, { title, class: "sort" });
     };
-    // The words come second: a phone shows them without scrolling to the side.
     const header = [
       head("sentence", "sentence", "Its id"),
       "1-best",
@@ -137,7 +136,7 @@ export function makeSentencesView(session) {
       button("Previous", () => turn(run, -1), { disabled: page === 0 }),
       ` page ${page + 1} of ${pages} `,
       button("Next", () => turn(run, 1), { disabled: page >= pages - 1 }));
-    const rendered = table([header, ...body], { left: 2 });
+    const rendered = table([header, ...body], { left: 2, sentences: [1] });
     const heads = rendered.querySelectorAll("th");
     const keys = ["sentence", "", ...(hasScores ? NUMBERS : ["length"])];
     keys.forEach((key, k) => {
@@ -361,13 +360,13 @@ function renderSentence(run, sentence, actions) {
   const { node: against, select } = choice("Differences to the", targets, actions.compare, { "data-role": "against" });
   select.selectedIndex = place;
   const header = ["rank", "hypothesis", "role", "model score",
-    ...(sentenceScores === null ? [] : [run.run.sentenceMetric]), "ranks in iterations"];
+    ...(sentenceScores === null ? [] : [run.run.sentenceMetric]), "iteration: rank"];
   return [
     head,
     renderParts(parts),
     renderShares(run, best, other, ranks, roles),
     element("div", { class: "tools" }, against, rows.length > HYPOTHESES && makePager(rows, first, actions)),
-    table([header, ...body], { left: 3, last: true }),
+    table([header, ...body], { left: 3, last: true, sentences: [1] }),
   ];
 }
 
