@@ -160,10 +160,7 @@ class ScoreProgram:
             DataError: it does not start, or announces nothing that can be used.
         """
         with self._lock:
-            if self._announced is None:
-                self._start()
-            assert self._announced is not None
-            return self._announced
+            return self._announced or self._start()
 
     def score(self, questions: Sequence[Question]) -> NDArray[np.float64]:
         """Return the numbers of a batch, float64 ``[n, width]``.
@@ -178,10 +175,11 @@ class ScoreProgram:
                 self.end()  # answers that are still to come belong to no later batch
                 raise
 
-    def _start(self) -> None:
-        """Start the command if it does not run; read the line with its version."""
-        if self._child is not None:
-            return
+    def _start(self) -> tuple[str, Formula]:
+        """Start the command if it does not run; return version and formula."""
+        if self._child is not None and self._announced is not None:
+            return self._announced
+        self.end()  # a start that was interrupted
         self._unread = b""
         self.call.cache.mkdir(parents=True, exist_ok=True)
         # Runs may share the directory, and only what this command writes is a sign of its life.
@@ -209,6 +207,7 @@ class ScoreProgram:
                 "Scores of two versions cannot be mixed: run the same command again",
             )
         self._announced = announced
+        return announced
 
     def _read_ready_line(self, line: bytes) -> tuple[str, Formula]:
         """Return version and formula."""
@@ -249,14 +248,13 @@ class ScoreProgram:
 
     def _score_batch(self, questions: Sequence[Question]) -> NDArray[np.float64]:
         """Return the numbers of a batch."""
-        self._start()
+        _, formula = self._start()
         data = b"".join(
             self._format(question, len(questions) - place - 1)
             for place, question in enumerate(questions)
         )
         lines = self._exchange(data, len(questions), lambda n: _describe_progress(n, questions))
         self._reject_unread(f"after {count_noun(len(lines), 'answer')}, more than it was asked for")
-        formula = MEAN if self._announced is None else self._announced[1]
         width, rows = formula.width, []
         for line, question in zip(lines, questions, strict=True):
             numbers = _read_numbers(line)
