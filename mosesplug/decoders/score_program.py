@@ -1,9 +1,8 @@
-"""A command that keeps running and scores hypotheses, such as COMET or a judge.
+"""The process of a command that scores hypotheses, such as COMET or a judge.
 
 It writes one line when it is ready, with its version; then it reads one line for each hypothesis,
-and writes one line of numbers for each, in order. Lines come in batches. The next one is sent when
-all numbers of the last are there, and kept (``ScoreCache``); nothing is kept of a batch with an
-answer that cannot be used. docs/howto/outside-scores.md describes the lines.
+and writes one line of numbers for each, in order. Lines come in batches; the next one is sent when
+all numbers of the last are there. docs/howto/outside-scores.md describes the lines.
 """
 
 from __future__ import annotations
@@ -31,9 +30,7 @@ from formats.errors import quote
 from mosesplug.decoders.processes.child import Child
 from mosesplug.decoders.processes.run import make_error
 from mosesplug.errors import DataError, DecoderError, count_noun
-from mosesplug.events import TextsScored, report_scoring
 from mosesplug.metrics.outside import MEAN, Formula, Question, find_formula_of_width
-from mosesplug.store.score_cache import ScoreCache, make_text_key
 
 ScoreFormat = Literal["json", "tsv", "lines"]
 
@@ -71,71 +68,6 @@ class ScoreProgramCall:
     formula: Formula | None = None
     cache: Path = field(default=Path(), compare=False)
     remedy: str = field(default="", compare=False)
-
-
-class CommandScorer:
-    """A ``TextScorer``: a command, and the scores that it gave before.
-
-    Attributes:
-        call: how it is called.
-        n_asked: texts that it has scored.
-    """
-
-    def __init__(self, call: ScoreProgramCall) -> None:
-        self.call = call
-        self.n_asked = 0
-        self._program = _open_program(call)
-        version, formula = self._program.announce()
-        self._cache = ScoreCache(call.cache, call.name, version, formula.width)
-        self._lock = threading.Lock()
-
-    def __reduce__(self) -> tuple[type[CommandScorer], tuple[ScoreProgramCall]]:
-        """Copy the call only: another process starts a command of its own if it needs one."""
-        return CommandScorer, (self.call,)
-
-    @property
-    def n_known(self) -> int:
-        """Number of texts whose scores were known."""
-        return self._cache.n_known
-
-    @property
-    def reads_references(self) -> bool:
-        """Whether the command reads references; the format ``lines`` has none."""
-        return self.call.format != "lines"
-
-    @property
-    def version(self) -> str:
-        """The version that the command announces."""
-        return self._program.announce()[0]
-
-    @property
-    def formula(self) -> Formula:
-        """The formula that makes the corpus score of the command's numbers."""
-        return self._program.announce()[1]
-
-    def score(self, questions: Sequence[Question]) -> NDArray[np.float64]:
-        """Return the numbers of hypotheses, float64 ``[n, width]``; see ``TextScorer``."""
-        keys = [make_text_key([q.source, q.hypothesis, *q.references]) for q in questions]
-        # One thread at a time looks up and asks: what another one asks is known to the next.
-        with self._lock:
-            known_before = self.n_known
-            is_known, numbers = self._cache.find(keys)
-            unknown = np.flatnonzero(~is_known).tolist()
-            # Equal texts of different sentences are sent once.
-            distinct: dict[bytes, int] = {}
-            for row in unknown:
-                distinct.setdefault(keys[row], row)
-            rows = list(distinct.values())
-            name, count = self.call.name, len(rows)
-            report_scoring(TextsScored(name, 0, count, 0, self.n_known - known_before))
-            for begin in range(0, len(rows), self.call.batch):
-                batch = rows[begin : begin + self.call.batch]
-                numbers[batch] = self._program.score([questions[row] for row in batch])
-                self._cache.add([keys[row] for row in batch], numbers[batch])
-                self.n_asked += len(batch)
-                report_scoring(TextsScored(name, begin + len(batch), count, len(batch), 0))
-            numbers[unknown] = numbers[[distinct[keys[row]] for row in unknown]]
-        return numbers
 
 
 class ScoreProgram:
@@ -449,7 +381,7 @@ _programs: weakref.WeakValueDictionary[ScoreProgramCall, ScoreProgram] = (
 _opening = threading.Lock()
 
 
-def _open_program(call: ScoreProgramCall) -> ScoreProgram:
+def open_program(call: ScoreProgramCall) -> ScoreProgram:
     """Return the program of a call: one for all runs of this process."""
     with _opening:
         program = _programs.get(call)

@@ -15,7 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from mosesplug.decoders.score_program import CommandScorer, ScoreFormat, ScoreProgramCall
+from mosesplug.decoders.command_scorer import CommandScorer
+from mosesplug.decoders.score_program import ScoreFormat, ScoreProgramCall
 from mosesplug.metrics.outside import Question
 
 _WORDS = 20

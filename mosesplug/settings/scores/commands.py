@@ -200,7 +200,8 @@ class ScoreCommands:
         if not self.commands:
             return ()
         # Not above: --help does not need them.
-        from mosesplug.decoders.score_program import CommandScorer, ScoreProgramCall
+        from mosesplug.decoders.command_scorer import CommandScorer
+        from mosesplug.decoders.score_program import ScoreProgramCall
         from mosesplug.metrics.outside import OutsideMetric
 
         if isinstance(source, Path):

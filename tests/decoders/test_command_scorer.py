@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mosesplug.decoders.score_program import CommandScorer, ScoreProgramCall
+from mosesplug.decoders.command_scorer import CommandScorer
+from mosesplug.decoders.score_program import ScoreProgramCall
 from mosesplug.errors import DataError
 from mosesplug.metrics.hypotheses import HypothesisRanges
 from mosesplug.metrics.outside import MEAN, RATIO, Question
