@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -389,8 +388,6 @@ class LearningSettings:
             )
         if self.store is None and self.references is None and self.needs_references:
             known = self.lists.score_names
-            if known and self.metric is not None:
-                _check_names(self.metric, known)
             other = f" for {self.metric}, or a metric of {{--scores}}: {', '.join(known)}"
             raise UsageError(f"no reference is given: use {{--refs}} FILE{other if known else ''}")
 
@@ -398,12 +395,22 @@ class LearningSettings:
     def needs_references(self) -> bool:
         """Whether the metric, or one of a sum of metrics, needs references.
 
-        Metrics that ``--scores`` names need none.
+        Metrics that other programs compute need none.
+
+        Raises:
+            UsageError: an unknown metric.
         """
         known = self.lists.score_names
-        if not known or self.metric is None:
+        if self.metric is None:
             return not known
-        return any(name not in known for name in _split_names(self.metric))
+        # Here and not above: they load every metric, which --help does not need.
+        from mosesplug.metrics import metric
+        from mosesplug.metrics.outside import OutsideMetric
+        from mosesplug.metrics.protocol import needs_references
+
+        return needs_references(
+            metric(self.metric, outside=[OutsideMetric(name) for name in known])
+        )
 
     @property
     def init_file(self) -> Path | None:
@@ -430,21 +437,6 @@ class LearningSettings:
         own = [*self.lists.input_paths]
         own += [file for one in self.monitor_nbest for file in (one.input, one.references)]
         return [*self.nbest, *self.graphs, *self.heldout_nbest, *files, *own, *values]
-
-
-def _split_names(metric: str) -> list[str]:
-    """Return the names of a weighted sum, such as ``COMET:0.7+CHRF:0.3``."""
-    return [piece.partition(":")[0] for piece in re.split("[+,]", metric)]
-
-
-def _check_names(metric: str, scores: Sequence[str]) -> None:
-    """Raise ``UsageError`` if a metric is neither of these scores nor a known one."""
-    from mosesplug.metrics import metric as find_metric  # loads every metric
-    from mosesplug.metrics.outside import OutsideMetric
-
-    outside = [OutsideMetric(name) for name in scores]
-    for name in _split_names(metric):
-        find_metric(name, outside=outside)
 
 
 def make_learning_settings(

@@ -48,6 +48,7 @@ def test_settings_of_a_run_are_declared_once() -> None:
     [
         ({"nbest": []}, "nothing to learn from"),
         ({"refs": None}, "no reference is given"),
+        ({"refs": None, "metric": "BLUE"}, "unknown metric 'BLUE'"),
         ({"graphs": ["one"]}, "--nbest and --graphs exclude each other"),
         ({"seed": -1}, "--seed must be at least 0"),
         ({"held-out": 1.0}, "--held-out must be less than 1"),
