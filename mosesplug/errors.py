@@ -35,9 +35,13 @@ __all__ = [
     "StoreMismatch",
     "UsageError",
     "count_noun",
+    "explain_unknown_feature",
     "spell_option",
     "suggest",
 ]
+
+_MOST_NAMES = 30
+"""Most names of features in a message."""
 
 
 class MosesplugError(Exception):
@@ -105,3 +109,26 @@ def suggest(word: str, known: Iterable[str]) -> str:
 
     similar = get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f". Did you mean {similar[0]}?" if similar else ""
+
+
+def explain_unknown_feature(name: str, known: Iterable[str]) -> str:
+    """Return what is wrong with the name of a feature, and how to mend it.
+
+    If there are many names, or if the name is a pattern, those with an underscore are shown as
+    patterns such as ``WT_*``.
+
+    Args:
+        name: a name, or a pattern with ``*``.
+        known: the names of features.
+    """
+    names = list(dict.fromkeys(known))
+    shown = names
+    if "*" in name or len(names) > _MOST_NAMES:
+        parts = (name.partition("_") for name in names)
+        shown = list(dict.fromkeys(f"{head}_*" if mark else head for head, mark, _ in parts))
+    listed = ", ".join(shown[:_MOST_NAMES]) or "none"
+    if len(shown) > _MOST_NAMES:
+        listed += f", and {len(shown) - _MOST_NAMES} more"
+    similar = suggest(name, shown if "*" in name else names)
+    remedy = similar or ". Correct the name, or leave it out"
+    return f"there is no feature {name}; known: {listed}{remedy}"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from formats.weights.any_format import WeightFile
 from formats.weights.files import ShowWeights, WeightGroup
 from mosesplug.api.weights import WeightTable
-from mosesplug.errors import DataError, UsageError
+from mosesplug.errors import DataError, UsageError, explain_unknown_feature
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.weights import StartingWeights, arrange_weights
 
@@ -113,9 +113,7 @@ def unknown_feature_error(what: str, name: str, place: int, known: Sequence[str]
         name, place: the name, and its position in the mapping.
         known: names of the features.
     """
-    return UsageError(
-        f"{what}: there is no feature {name!r} (entry {place}); known: {', '.join(known[:30])}"
-    )
+    return UsageError(f"{what}, entry {place}: {explain_unknown_feature(name, known)}")
 
 
 def check_values(name: str, value: Any, what: str = "initial") -> tuple[float, ...]:

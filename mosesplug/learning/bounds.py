@@ -9,7 +9,7 @@ from itertools import cycle
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.errors import UsageError, suggest
+from mosesplug.errors import UsageError, explain_unknown_feature
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.bounds import Bounds
 from mosesplug.settings.intervals import Bound, WeightInterval
@@ -73,10 +73,9 @@ def _find_columns(bound: Bound, space: FeatureSpace) -> list[int]:
     try:
         return [int(column) for column in np.flatnonzero(space.select([name]))]
     except KeyError:
-        known = list(dict.fromkeys([*space.group_names, *space.sparse]))
+        known = [*space.group_names, *space.sparse]
         raise UsageError(
-            f"{{--bound}} {bound.text}: there is no feature {name}; there are "
-            f"{', '.join(known[:30])}{suggest(name, known)}"
+            f"{{--bound}} {bound.text}: {explain_unknown_feature(name, known)}"
         ) from None
 
 

@@ -24,7 +24,7 @@ from formats.moses.ini_features import UNKNOWN_WORD
 from formats.weights.any_format import WeightFile
 from formats.weights.files import read_sparse
 from mosesplug.arrays import Weights
-from mosesplug.errors import DataError, UsageError, count_noun
+from mosesplug.errors import DataError, UsageError, count_noun, explain_unknown_feature
 from mosesplug.features import FeatureSpace, spelled_groups
 from mosesplug.forest.pruning import prune_to_edges
 from mosesplug.hypergraph import Hypergraph
@@ -107,8 +107,7 @@ def read_graph_data(
     known = dict.fromkeys([*space.group_names, *space.sparse])
     if unknown := [name for name in given.graph_names if name not in known]:
         raise UsageError(
-            f"no search graph has the feature {unknown[0]!r} of the starting weights; known: "
-            f"{', '.join([*known][:30])}"
+            f"the starting weights of search graphs: {explain_unknown_feature(unknown[0], known)}"
         )
     bare = Problem(
         _empty_tuning_set(space, metric, len(sentences)),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from formats.nbest.block import NBestList
 from formats.text import StrPath
 from formats.weights.any_format import WeightFile
-from mosesplug.errors import OptionName, UsageError, count_noun, suggest
+from mosesplug.errors import OptionName, UsageError, count_noun, explain_unknown_feature
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.bounds import describe_moves, make_bounds
 from mosesplug.learning.domains import LearningDomains
@@ -120,11 +120,8 @@ class LearningData:
         """
         space = self.space
         for option, name in selection.find_unmatched(space):
-            known = dict.fromkeys([*space.group_names, *space.names])
-            raise UsageError(
-                f"{OptionName(option)}: unknown feature {name}; known: "
-                f"{', '.join(space.names[:30])}{suggest(name, known)}"
-            )
+            known = [*space.group_names, *space.sparse]
+            raise UsageError(f"{OptionName(option)}: {explain_unknown_feature(name, known)}")
         mask = selection.select(self.problem.tuning_set, tunes_sparse=tunes_sparse)
         minima, maxima = self.start.minima, self.start.maxima
         if ranges:

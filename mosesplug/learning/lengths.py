@@ -15,7 +15,7 @@ from formats.weights.any_format import WeightFile
 from formats.weights.list_changes import ListChanges
 from formats.weights.named import length_companion
 from mosesplug.arrays import Floats
-from mosesplug.errors import DataError, UsageError, suggest
+from mosesplug.errors import DataError, UsageError, explain_unknown_feature
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.problem import Problem
 from mosesplug.settings.lengths import WORDS, LengthRange, parse_length_range
@@ -134,10 +134,9 @@ def _select(names: tuple[str, ...], space: FeatureSpace, option: str) -> NDArray
     try:
         return space.select(names)
     except KeyError as error:
-        known = list(dict.fromkeys([*space.group_names, *space.sparse]))
+        known = [*space.group_names, *space.sparse]
         raise UsageError(
-            f"{option}: there is no feature {error.args[0]}; there are {', '.join(known[:30])}"
-            f"{suggest(str(error.args[0]), known)}"
+            f"{option}: {explain_unknown_feature(str(error.args[0]), known)}"
         ) from None
 
 

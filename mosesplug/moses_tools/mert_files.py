@@ -12,7 +12,7 @@ from formats.decimals import parse_number
 from formats.errors import FormatError
 from formats.text import StrPath, read_bytes
 from formats.weights.files import read_sparse
-from mosesplug.errors import DataError
+from mosesplug.errors import DataError, explain_unknown_feature
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import Problem, Solution
 from mosesplug.optimizers.problem import normalize
@@ -103,9 +103,7 @@ def select_weights(
     mask = np.zeros(n_features, dtype=np.bool_)
     for name in wanted:
         if name not in names:
-            raise DataError(
-                f"{option}: unknown feature {name}; the features are {', '.join(names)}"
-            )
+            raise DataError(f"{option}: {explain_unknown_feature(name, names)}")
         mask[names.index(name)] = True
     return mask
 

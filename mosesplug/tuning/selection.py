@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from formats.weights.files import ShowWeights
-from mosesplug.errors import OptionName, UsageError, suggest
+from mosesplug.errors import OptionName, UsageError, explain_unknown_feature
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.selection import FeatureSelection
 
@@ -20,15 +18,10 @@ def check_selection(selection: FeatureSelection, show: ShowWeights) -> None:
         UsageError: a name can be that of no feature, or no feature is active.
     """
     space = FeatureSpace.of_names(show.names)
-    known = (*space.names, *space.group_names)
     for option, name in selection.find_unmatched(space):
         if not any(_can_begin(name, f"{maker}_") for maker in show.sparse):
-            act = "activate" if option == "active" else "drop"
-            raise UsageError(
-                f"{OptionName(option)}: there is no feature {name} to {act}; there are "
-                f"{', '.join([*space.names, *(f'{maker}_*' for maker in show.sparse)])}"
-                f"{suggest(name, known)}"
-            )
+            known = [*space.group_names, *(f"{maker}_*" for maker in show.sparse)]
+            raise UsageError(f"{OptionName(option)}: {explain_unknown_feature(name, known)}")
     if selection.active is not None and not selection.active:
         raise UsageError("no feature is active: name at least one, or leave the option out")
     if not show.sparse and not selection.select_names(space).any():
@@ -49,9 +42,8 @@ def require_matches(selection: FeatureSelection, space: FeatureSpace) -> None:
     """
     for option, name in selection.find_unmatched(space):
         if "*" in name:
-            shown: Sequence[str] = (*dict.fromkeys(space.group_names), *space.sparse)
+            known = [*space.group_names, *space.sparse]
             raise UsageError(
-                f"{OptionName(option)} {name}: no feature of the n-best lists has such a name; "
-                f"they have {', '.join(shown[:30])}{', ...' if len(shown) > 30 else ''}. Correct "
-                "the pattern, and use {--continue}"
+                f"{OptionName(option)}: {explain_unknown_feature(name, known)} (then add "
+                "{--continue})"
             )

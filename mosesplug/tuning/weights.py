@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from formats.weights.any_format import WeightFile
 from formats.weights.files import ShowWeights
 from mosesplug.decoders.batch import ModelWeights
-from mosesplug.errors import UsageError
+from mosesplug.errors import UsageError, explain_unknown_feature
 from mosesplug.features import FeatureSpace
 from mosesplug.settings.intervals import StartRange
 from mosesplug.store.stored import Finite
@@ -173,8 +173,7 @@ def arrange_ranges(
     for name, pairs in bounds.items():
         width = group_names.count(name)
         if width == 0:
-            known = ", ".join(dict.fromkeys(group_names))
-            raise UsageError(f"{{--range}}: there is no feature {name}; there are {known}")
+            raise UsageError(f"{{--range}}: {explain_unknown_feature(name, group_names)}")
         if len(pairs) > width:
             raise UsageError(
                 f"{{--range}}: {len(pairs)} bounds for {name}, which has {width} values"

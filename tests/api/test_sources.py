@@ -54,7 +54,7 @@ def test_store_with_another_metric(run: Path, tmp_path: Path) -> None:
         mosesplug.optimize(store=run, metric="WER")
     with pytest.raises(DataError, match="the list of references has 2 lines, the store at"):
         mosesplug.optimize(store=run, references=texts[:2])
-    with pytest.raises(UsageError, match="initial: there is no feature 'LM'"):
+    with pytest.raises(UsageError, match="initial, entry 0: there is no feature LM;"):
         mosesplug.optimize(store=run, initial={"LM": 1})
     with pytest.raises(UsageError, match="sentence_ids and store exclude each other"):
         mosesplug.optimize(store=run, sentence_ids=[0])
@@ -130,7 +130,7 @@ def test_names_of_starting_weights_that_no_graph_has(graphs: Path, tmp_path: Pat
     start: dict[str, Any] = {"LM0": 0.4, "TM0": (0.5, 0.1), "S_good": 0.2}
     form: dict[str, Any] = {"references": tmp_path / "references", "options": FAST}
     mosesplug.optimize(graphs=graphs, initial=start, **form)
-    with pytest.raises(UsageError, match="no search graph has the feature 'LM1' of the starting"):
+    with pytest.raises(UsageError, match=r"the starting weights .*: there is no feature LM1;"):
         mosesplug.optimize(graphs=graphs, initial={**start, "LM1": 1.0}, **form)
     # A table, as of another fit, may name more.
     table = mosesplug.WeightTable.of_mapping({"LM0": 0.4, "TM0": (0.5, 0.1), "LM1": 1.0})

@@ -49,7 +49,7 @@ def test_bounds(texts: list[str], low: list[float], high: list[float], is_open: 
     [
         (["LM0"], "no feature is named; write NAME:MIN..MAX"),
         ([":0..1"], "no feature is named"),
-        (["LM1:0..1"], "there is no feature LM1; there are LM0, TM0, WT_a:b"),
+        (["LM1:0..1"], "there is no feature LM1; known: LM0, TM0, WT_a:b"),
         (["LM0:2..1"], "no weight is at least 2 and at most 1"),
         (["LM0:inf..inf"], "no weight is at least inf"),
         (["LM0:nan..1"], "'nan' is not a number"),

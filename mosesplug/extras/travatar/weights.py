@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mosesplug.arrays import Floats
-from mosesplug.errors import DataError, UsageError
+from mosesplug.errors import DataError, UsageError, explain_unknown_feature
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.bounds import Bounds
 
@@ -37,10 +37,7 @@ class WeightRanges:
         """Return the bounds of all features; None without any limit."""
         unknown = [name for name in self.by_name if name not in space.labels]
         if unknown:
-            raise DataError(
-                f"-weight_ranges: unknown feature {unknown[0]}; the features are "
-                f"{', '.join(space.labels[:30])}"
-            )
+            raise DataError(f"-weight_ranges: {explain_unknown_feature(unknown[0], space.labels)}")
         limits = np.array([self.by_name.get(name, self.others) for name in space.labels])
         if not np.isfinite(limits).any():
             return None

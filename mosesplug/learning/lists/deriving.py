@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from formats.errors import FormatError
 from formats.nbest.block import NBestList
 from mosesplug.arrays import Scores
-from mosesplug.errors import UsageError, suggest
+from mosesplug.errors import UsageError, explain_unknown_feature
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.lists.steps import (
     LARGEST_VALUE,
-    SHOWN_NAMES,
     ListStep,
     check_new_name,
 )
@@ -203,10 +202,9 @@ class _Operands:
             )
         if name in self.block.sparse_names:
             raise UsageError(f"{option}: {name} is a sparse feature of {path}: use dense ones")
-        shown = ", ".join([*self._labels, *self.derived][:SHOWN_NAMES])
         raise UsageError(
-            f"{option}, character {wanted.position} of the expression: {path} has no dense feature "
-            f"{name}; known: {shown or 'none'}{suggest(name, [*self._columns, *self.derived])}"
+            f"{option}, character {wanted.position} of the expression: {path}: "
+            f"{explain_unknown_feature(name, [*self._labels, *self.derived])}"
         )
 
     def spell_values(self, option: str, expression: Expression, row: int) -> str:

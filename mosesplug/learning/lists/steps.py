@@ -18,7 +18,7 @@ from formats.errors import FormatError
 from formats.nbest.block import NBestList
 from formats.nbest.list_format import SentenceIds
 from formats.scores import ScoreRows
-from mosesplug.errors import OptionName, UsageError
+from mosesplug.errors import OptionName, UsageError, explain_unknown_feature
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.lists.value_columns import ValueColumn
 from mosesplug.metrics.outside import Formula, find_formula_of_width
@@ -29,9 +29,6 @@ from mosesplug.templates.declaration import Templates
 
 LARGEST_VALUE = float(np.finfo(np.float32).max)
 """Largest absolute value of a feature, which is stored in single precision."""
-
-SHOWN_NAMES = 30
-"""Number of names in a message."""
 
 
 class ListStep:
@@ -65,7 +62,7 @@ class _NameStep(ListStep):
         if not self._unused:
             return
         names = (*(name for name, _ in block.groups), *block.sparse_names)
-        self._seen.update(dict.fromkeys(names[:SHOWN_NAMES]))
+        self._seen.update(dict.fromkeys(names))
         present = set(names)
         for wanted in list(self._unused):
             prefix = wanted[:-1] if wanted.endswith("*") else None
@@ -80,9 +77,8 @@ class _NameStep(ListStep):
 
     def finish(self) -> None:
         if self._unused and self._is_strict:
-            known = ", ".join([*self._seen][:SHOWN_NAMES]) or "none"
-            option = self.spell(next(iter(self._unused)))
-            raise UsageError(f"{option}: no list has this feature; known: {known}")
+            name = next(iter(self._unused))
+            raise UsageError(f"{self.spell(name)}: {explain_unknown_feature(name, self._seen)}")
 
 
 class DropFeatures(_NameStep):

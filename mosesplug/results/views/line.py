@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.errors import DataError, UsageError, suggest
+from mosesplug.errors import DataError, UsageError, explain_unknown_feature
 from mosesplug.metrics.error_rates import display_score, is_error_rate
 from mosesplug.metrics.protocol import score_sentences
 from mosesplug.optimizers.problem import Problem
@@ -288,9 +288,7 @@ def _find_column(run: StoredRun, name: str) -> int:
     for candidate in candidates:
         if candidate in names:
             return names.index(candidate)
-    dense = ", ".join(names[: run.space.n_dense])
-    others = ", and sparse ones" if run.space.n_sparse else ""
-    raise UsageError(f"there is no feature {name}: there are {dense}{others}{suggest(name, names)}")
+    raise UsageError(explain_unknown_feature(name, names))
 
 
 def _trace(

@@ -162,7 +162,7 @@ def test_lists_and_numbers_of_other_types(tmp_path: Path) -> None:
 def test_weights_of_features_that_no_list_has(tmp_path: Path) -> None:
     lists = mosesplug.NBest([0, 0], ["a", "b"], [[1.0, 0.0], [2.0, 1.0]], names=["LM", "W"])
     weights = {"LM": 1.0, "Wrod": 2.0, "W": -3.0}
-    message = r"weights: there is no feature 'Wrod' \(entry 1\); known: LM, W$"
+    message = "weights, entry 1: there is no feature Wrod; known: LM, W. Correct"
     with pytest.raises(mosesplug.UsageError, match=message):
         mosesplug.rerank(lists, weights)
     mosesplug.write_nbest(tmp_path / "lists", lists)
@@ -184,7 +184,9 @@ def test_weights_of_features_that_no_list_has(tmp_path: Path) -> None:
     unknown = {"LM": 1.0, "W": -3.0, "T_x": 1.0}
     assert mosesplug.rerank(lists, zero).texts == ["a"]
     assert mosesplug.rerank(sparse, unknown).texts == ["a"]
-    with pytest.raises(mosesplug.UsageError, match=r"no feature 'T_x' \(entry 2\); known: LM, W$"):
+    with pytest.raises(
+        mosesplug.UsageError, match=r"entry 2: there is no feature T_x; known: LM, W. C"
+    ):
         mosesplug.rerank(lists, unknown)
     added = mosesplug.rerank(lists, weights, add_features={"Wrod": [0.0, 5.0]})
     assert added.texts == ["b"]

@@ -127,7 +127,7 @@ def test_oracle_names_sentences(files: Path, capsys: pytest.CaptureFixture[str])
         (("--format", "travatar"), "moses:1: the third field of the first hypothesis is 'lm="),
         (("--format", "cdc"), "--format: unknown list format 'cdc'; known: auto"),
         (("--rename", "lm=len"), "--rename lm=len: moses has another feature len"),
-        (("--drop-feature", "lx"), "--drop-feature lx: no list has this feature"),
+        (("--drop-feature", "lx"), "--drop-feature lx: there is no feature lx;"),
         (("--word-scores", "add"), "--word-scores must be one of drop, sum, not add"),
     ],
 )

@@ -297,8 +297,8 @@ def test_an_unwritable_directory_fails_at_once(
         (["--refs", "refs"], 2, "use --nbest"),
         (["--nbest", "lists"], 2, "use --refs"),
         (["--nbest", "lists", "--refs", "refs", "--algorithm", "nothing"], 2, "known: "),
-        (["--nbest", "lists", "--refs", "refs", "--active", "C"], 2, "unknown feature C"),
-        (["--nbest", "lists", "--refs", "refs", "--active", "A_2"], 2, "Did you mean A_"),
+        (["--nbest", "lists", "--refs", "refs", "--active", "C"], 2, "there is no feature C;"),
+        (["--nbest", "lists", "--refs", "refs", "--active", "S_w9"], 2, "Did you mean S_w"),
         (
             ["--nbest", "lists", "--scores", "COMET=refs", "--metric", "COMMET"],
             2,

@@ -343,7 +343,7 @@ def test_two_ranges_of_a_feature() -> None:
         ("weights", "score 1\n", "-weight_in weights", "weights:1: 'score' is not a weight"),
         ("weights", "score=x\n", "-weight_in weights", "weights:1: "),
         ("none", "", "-weight_in nowhere", "nowhere: "),
-        ("none", "", "-weight_ranges 0|1|lm", ".*unknown feature lm; the features are comet_qe"),
+        ("none", "", "-weight_ranges 0|1|lm", ".*there is no feature lm; known: comet_qe"),
     ],
 )
 def test_data_errors(

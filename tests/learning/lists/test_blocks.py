@@ -94,9 +94,12 @@ def test_dense_names_are_the_new_ones(lists: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"drop_feature": ("LMX",)}, "--drop-feature LMX: no list has this feature; known: LM0"),
-        ({"drop_feature": ("W*", "X*")}, r"--drop-feature X\*: no list has this feature"),
-        ({"rename": ("lm=LM",)}, "--rename lm=LM: no list has this feature; known: LM0"),
+        ({"drop_feature": ("LMX",)}, "--drop-feature LMX: there is no feature LMX; known: LM0"),
+        (
+            {"drop_feature": ("W*", "X*")},
+            r"--drop-feature X\*: there is no feature X\*; .* WT_\*, D_\*. C",
+        ),
+        ({"rename": ("lm=LM",)}, "--rename lm=LM: there is no feature lm; known: LM0"),
         ({"rename": ("LM0=TM0",)}, "--rename LM0=TM0: moses has another feature TM0; choose"),
         ({"rename": ("LM0=WT_b",)}, "--rename LM0=WT_b: moses has another feature WT_b"),
     ],

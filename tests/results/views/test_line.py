@@ -107,6 +107,6 @@ def test_features_by_name(tmp_path: Path) -> None:
     lists = [[h._replace(sparse=(("LM0_1", 1.0),)) for h in LISTS[0]]]
     with open_run(make_run(tmp_path / "work", lists=lists)) as run:
         merged = run.store.tuning_set()
-        with pytest.raises(UsageError, match="no feature LM0:"):
+        with pytest.raises(UsageError, match="no feature LM0;"):
             trace_line(run, merged, "LM0")  # the name of a group of several, as far as names tell
         assert trace_line(run, merged, "LM0_1").direction.tolist() == [0.0, 0.0, 1.0]
