@@ -76,7 +76,7 @@ class SearchErrors:
 
     Attributes:
         rows: the sentences, in their order.
-        tells_reach: whether another search shows which references the search lost.
+        tells_reach: whether forced decoding or a wider search shows which references were lost.
         shows_sentences: whether blocks show the sentences; the JSON document has them always.
     """
 
@@ -148,11 +148,11 @@ def _advise(errors: SearchErrors, numbers: Mapping[ErrorKind, int]) -> Iterator[
         return
     lost = numbers["search error"]
     ranked = sum(numbers[kind] for kind in ("pruned", "ranked low", "below the list"))
-    yield f"Of {count_noun(reachable, 'reference')} that the system is known to yield,"
-    yield f"{numbers['no error']} win,"
+    yield f"The system is known to yield a reference of {count_noun(reachable, 'sentence')}:"
+    yield f"in {numbers['no error']}, it is the 1-best;"
     if errors.tells_reach:
-        yield f"{lost} score higher than the 1-best and were missed by the search,"
-    yield f"and {ranked} score lower."
+        yield f"in {lost}, it scores higher than the 1-best, but the search lost it;"
+    yield f"in {ranked}, it scores lower."
     gains = errors.search_gains
     if lost >= _MANY_SEARCH_ERRORS * reachable or (gains or 0) >= _MANY_SEARCH_ERRORS * total:
         yield (
@@ -162,7 +162,7 @@ def _advise(errors: SearchErrors, numbers: Mapping[ErrorKind, int]) -> Iterator[
     elif ranked and errors.tells_reach:
         yield (
             "Model errors prevail: a larger beam will not help these sentences. Tune the weights,"
-            " or add features that tell the references from what wins."
+            " or add features that distinguish the references from the 1-best."
         )
     if not errors.tells_reach:
         yield (
@@ -171,7 +171,7 @@ def _advise(errors: SearchErrors, numbers: Mapping[ErrorKind, int]) -> Iterator[
         )
     elif reachable < _LOW_REACH * total:
         yield (
-            f"No derivation of {total - reachable} of {total} references was found: a larger phrase"
-            " table, more translations a phrase or a higher distortion limit may yield them, or a"
-            " larger beam, since the search for references prunes, too."
+            f"For {total - reachable} of {total} sentences, no derivation of a reference was found:"
+            " a larger phrase table, more translations a phrase or a higher distortion limit may"
+            " yield one, or a larger beam, since the search for references prunes, too."
         )

@@ -168,7 +168,7 @@ def test_errors(graphs: Path, refs: Path, capsys: pytest.CaptureFixture[str]) ->
     kinds = ["kind", "no error", "ranked low", "not in the graph"]
     assert [line.split("  ")[0] for line in lines[:4]] == kinds
     assert lines[2].split()[:4] == ["ranked", "low", "1", "50.0%"]
-    assert lines[4].startswith("Of 1 reference that the system is known to yield, 0 win, and 1")
+    assert lines[4].startswith("The system is known to yield a reference of 1 sentence: in 0, it")
     assert run("errors", graphs, "--refs", refs, "--sentences", "--format", "tsv") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[-2:] == ["0\tnot in the graph\t\t\t-5.375\t", "1\tranked low\t2\t-5.875\t-5.375\t"]

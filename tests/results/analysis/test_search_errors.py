@@ -120,5 +120,5 @@ def test_advice_when_model_errors_prevail() -> None:
     lost = [SentenceErrors(str(n), "unreachable", None, None, -2.0) for n in range(4, 8)]
     advice = SearchErrors((*rows, *lost), tells_reach=True).advice
     assert "Model errors prevail: a larger beam will not help these" in advice
-    assert "No derivation of 4 of 7 references was found" in advice
+    assert "For 4 of 7 sentences, no derivation of a reference was found" in advice
     assert "no weights and no beam help" in SearchErrors(tuple(lost), tells_reach=True).advice
