@@ -29,7 +29,7 @@ class Request:
     """A request for lists of all sentences, a mini-batch, or a held-out text.
 
     Attributes:
-        iteration: from 1; of an online run, the epoch. Of a held-out text, the newest one.
+        iteration: from 1; in an online run, the epoch. For a held-out text, the newest iteration.
         weights: to decode with.
         nbest_size: most hypotheses that a sentence should have; fewer and more are accepted.
         weights_path: a file with the weights, in the format ``weights_format``.
