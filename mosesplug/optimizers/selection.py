@@ -132,15 +132,18 @@ class FeatureSelection:
         space = lists.space
         mask = self.select_names(space, tunes_sparse=tunes_sparse)
         if self.counts:
-            mask[space.n_dense :] = self.cut(mask[space.n_dense :], count_sentences(lists))
+            named = mask[space.n_dense :]
+            mask[space.n_dense :] = self.select_by_count(named, count_sentences(lists))
         return mask
 
-    def cut(self, named: NDArray[np.bool_], counts: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return the sparse features learned by their counts, bool ``[n_sparse]``.
+    def select_by_count(
+        self, named: NDArray[np.bool_], counts: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        """Return the sparse features that enough sentences have, bool ``[n_sparse]``.
 
         Args:
             named: bool ``[n_sparse]``, those that may be learned by their names.
-            counts: int64 ``[n_sparse]``, the sentences that have each.
+            counts: int64 ``[n_sparse]``, the number of sentences that have each feature.
         """
         counts = np.where(named, counts, 0)
         kept = counts >= max(1, self.least_sentences)

@@ -86,7 +86,7 @@ class Epoch:
             weights=self.record.weights,
             start={**self.record.as_record(), **more},
             sparse=self.numbering.space.sparse,
-            counts=self.numbering.counts_before,
+            counts_before=self.numbering.counts_before,
             selection=configuration.optimization.selection,
             metric=configuration.metric,
             references=context.references,
@@ -188,9 +188,7 @@ def run_batches(
             report, facts = _search_line(epoch, lists, learner, report, old)
     # Decoding and the held-out set have clocks of their own.
     seconds = clock.seconds() - (lists.seconds - decoded_before) - scores.seconds
-    counts = lists.numbering.cut(
-        epoch.learner, report.states, lists.numbering.counts, epoch.record.weights
-    )
+    counts = lists.numbering.reset_infrequent(epoch.learner, report.states, epoch.record.weights)
     vector = learner.weights(report.state)
     result = make_result(epoch, report, lists.numbering.space, vector, seconds, facts)
     report_epoch(epoch, result)

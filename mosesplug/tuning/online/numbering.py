@@ -4,11 +4,11 @@ The store numbers features as they come, too, but over all lists that it ever he
 reads stored lists again. With columns that follow from the batches alone, it adds up the same
 numbers in the same order and ends with the same bytes.
 
-If features are chosen by the sentences that have them, these are counted as batches come. An epoch
-has each sentence once, so every epoch counts from 0, and the largest count of a feature decides:
-its weight can change as soon as enough sentences of one epoch have shown it. The most frequent
-features are known after the first epoch, which therefore learns all. At its end, the others return
-to their weights before it, and later epochs learn the chosen features only.
+If features are chosen by the number of sentences that have them, sentences are counted as batches
+come. An epoch has each sentence once, so every epoch counts from 0, and the largest count of a
+feature decides: its weight can change as soon as enough sentences of one epoch have had it. The
+most frequent features are known after the first epoch, which therefore learns all. At its end, the
+others return to their weights before it, and later epochs learn the chosen features only.
 """
 
 from __future__ import annotations
@@ -34,9 +34,11 @@ class FeatureNumbering:
 
     Attributes:
         selection: which weights may change, by names and counts.
-        counts_before: int64 ``[n_sparse before the epoch]``, the most sentences of an earlier epoch
-            that have each sparse feature, 0 for those that were cut; None: there is none.
-        counts: int64 ``[space.n_sparse]``, sentences of this epoch; None: nothing is counted.
+        counts_before: int64 ``[n_sparse before the epoch]``, the number of sentences that had each
+            sparse feature in the earlier epoch in which most had it; 0 for a feature that was not
+            among the most frequent ones; None in the first epoch, and if nothing is counted.
+        counts: int64 ``[space.n_sparse]``, the number of sentences of this epoch that have had each
+            sparse feature until now; None if nothing is counted.
     """
 
     def __init__(
@@ -58,52 +60,36 @@ class FeatureNumbering:
         """Weights that may change, bool ``[len(space)]``."""
         if self.counts is None:
             return self._named
-        n_dense, counts = self.space.n_dense, self.most_sentences(self.counts)
+        n_dense, counts = self.space.n_dense, self._find_largest(self.counts)
         enough = counts >= max(1, self.selection.least_sentences)
         return np.append(self._named[:n_dense], self._named[n_dense:] & enough)
 
-    def most_sentences(self, counts: SentenceCounts) -> SentenceCounts:
-        """Return the largest counts of any epoch, given those of this one.
-
-        Of most frequent features, the counts of the first epoch stay.
-        """
-        before = np.zeros(len(counts), dtype=np.int64)
-        if self.counts_before is None:
-            return counts
-        before[: len(self.counts_before)] = self.counts_before
-        return before if self.selection.most_frequent else np.maximum(before, counts)
-
     def count(self, batch: Batch) -> None:
-        """Count the sentences of a batch over these columns, from which is learned next."""
+        """Count the sentences of the batch to learn from next, which has these columns."""
         if self.counts is not None:
             self.counts += count_sentences(batch)
 
-    def cut(
-        self,
-        learner: Learner,
-        states: Sequence[LearnerState],
-        counts: SentenceCounts | None,
-        start: Weights,
+    def reset_infrequent(
+        self, learner: Learner, states: Sequence[LearnerState], start: Weights
     ) -> SentenceCounts | None:
-        """Forget all but the most frequent features, in place, after the first epoch.
+        """Reset all but the most frequent features at the end of an epoch.
 
         Args:
-            learner: that of the states.
-            states: over the features of the space.
-            counts: sentences of the epoch that have each sparse feature.
-            start: the weights before the epoch.
+            learner: the learner of the states.
+            states: states over the features of the space; changed in place.
+            start: the weights before the epoch, to which the reset features return.
 
         Returns:
-            The counts to go on with, 0 for features that were cut; None if nothing is counted.
+            The ``counts_before`` of the next epoch.
         """
-        if counts is None:
+        if self.counts is None:
             return None
-        counts = self.most_sentences(counts)
+        counts = self._find_largest(self.counts)
         if not self.selection.most_frequent:
             return counts
         n_dense = self.space.n_dense
         named = self._named[n_dense:]
-        kept = self.selection.cut(named, counts)
+        kept = self.selection.select_by_count(named, counts)
         columns = n_dense + np.flatnonzero(named & ~kept)
         fresh = learner.init(start.vector(self.space)).vectors
         for state in states:
@@ -136,6 +122,17 @@ class FeatureNumbering:
                 state, change, replace(step, active=self.active)
             ),
         )
+
+    def _find_largest(self, counts: SentenceCounts) -> SentenceCounts:
+        """Return the largest count of each feature in any epoch, given those of this one.
+
+        If only the most frequent features are learned, the counts of the first epoch stay.
+        """
+        before = np.zeros(len(counts), dtype=np.int64)
+        if self.counts_before is None:
+            return counts
+        before[: len(self.counts_before)] = self.counts_before
+        return before if self.selection.most_frequent else np.maximum(before, counts)
 
     def _columns_of(self, names: Sequence[str]) -> NDArray[np.int32]:
         """Return columns within the sparse tail; unknown names get new ones."""

@@ -180,7 +180,7 @@ class DecodedCorpus:
         """Number the features of all shards after the epoch, with their counts."""
         setup = self.shards[0].setup
         dense = FeatureSpace.of_names(setup.show.names)
-        numbering = FeatureNumbering(dense, space.sparse, setup.selection, setup.counts)
+        numbering = FeatureNumbering(dense, space.sparse, setup.selection, setup.counts_before)
         numbering.counts = counts
         return numbering
 
@@ -270,10 +270,10 @@ def run_shards(
     seconds = max(0.0, clock.seconds() - report.seconds)
     space = FeatureSpace(corpus.space.groups, (*corpus.space.sparse, *report.features))
     facts = {"rho": mix.rho} if np.isnan(mix.score) else {"rho": mix.rho, "mixed": mix.score}
-    counts = corpus.number(space, report.counts).cut(
-        epoch.learner, report.states, report.counts, epoch.record.weights
+    counts = corpus.number(space, report.counts).reset_infrequent(
+        epoch.learner, report.states, epoch.record.weights
     )
-    # The mixed weights, which all states have, without features that were cut.
+    # The mixed weights, which all states have, with infrequent features reset.
     vector = report.states[0].vectors["weights"]
     result = make_result(epoch, report, space, vector, seconds, facts)
     if averages_weights(configuration, context.optimizer):

@@ -49,7 +49,7 @@ class EpochSetup:
         start: the record of the epoch's start.
         sparse: names of the sparse features known before the epoch.
         selection: the weights that may change.
-        counts: the ``counts_before`` of ``FeatureNumbering``.
+        counts_before: see ``FeatureNumbering``.
         references: the references of all sentences of the run.
         sentence_weights: the weight of each sentence of the run; None: 1 each.
     """
@@ -64,7 +64,7 @@ class EpochSetup:
     references: PreparedReferences
     threads: int
     sentence_weights: SentenceWeights | None = None
-    counts: SentenceCounts | None = None
+    counts_before: SentenceCounts | None = None
 
     @property
     def sentences(self) -> NDArray[np.int64]:
@@ -74,7 +74,7 @@ class EpochSetup:
     def numbering(self) -> FeatureNumbering:
         """Number the features that are known before the epoch."""
         space = FeatureSpace.of_names(self.show.names)
-        return FeatureNumbering(space, self.sparse, self.selection, self.counts)
+        return FeatureNumbering(space, self.sparse, self.selection, self.counts_before)
 
 
 class EpochLists:

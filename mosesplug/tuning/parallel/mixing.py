@@ -136,18 +136,18 @@ def merge_reports(
     met = tuple(dict.fromkeys(name for report in reports for name in report.features))
     merged = FeatureSpace(space.groups, (*space.sparse, *met)) if met else space
     columns = {name: column for column, name in enumerate(met, start=len(space))}
-    states, counts = [], [np.zeros(merged.n_sparse, dtype=np.int64)]
+    states, counts = [], np.zeros(merged.n_sparse, dtype=np.int64)
     for report in reports:
         own = np.array([columns[name] for name in report.features], dtype=np.int64)
         states.append(_widen_state(report.state, len(space), own, len(merged), fills))
         if report.counts is not None:
             known = np.append(np.arange(space.n_sparse), own - space.n_dense)
-            counts.append(np.bincount(known, report.counts, merged.n_sparse).astype(np.int64))
+            counts[known] += report.counts
     report = EpochReport(
         states=tuple(states),
         tally=add_tallies([report.tally for report in reports]),
         features=met,
-        counts=np.sum(counts, axis=0) if len(counts) > 1 else None,
+        counts=None if reports[0].counts is None else counts,
         sentences=sum(report.sentences for report in reports),
         hypotheses=sum(report.hypotheses for report in reports),
         new_hypotheses=sum(report.new_hypotheses for report in reports),
