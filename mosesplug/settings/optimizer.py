@@ -111,7 +111,7 @@ class OptimizerSettings:
             stored_name="number of sparse features",
             details="Those that occur in the hypotheses of most sentences. The weights of the "
             "others keep their starting values, mostly 0. With --online, the first epoch tunes "
-            "all, and its end chooses.",
+            "all features; after it, only the N most common ones are tuned.",
         ),
     ] = 0
     ranges: Annotated[
