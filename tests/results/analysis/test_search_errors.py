@@ -46,7 +46,7 @@ def test_graphs_with_a_wider_search(tmp_path: Path) -> None:
     assert [row.reference_score for row in errors.rows] == [-1.0, -1.0, -3.0, -3.0, None]
     assert [row.wider_gain for row in errors.rows] == [0.0, 1.0, 0.0, 0.0, 0.5]
     assert (errors.reachable, errors.search_gains) == (4, 2)
-    assert "1 win, 1 score higher than the 1-best" in errors.advice
+    assert "of 4 sentences: in 1, it is the 1-best; in 1, it scores higher" in errors.advice
     assert "Search errors are frequent" in errors.advice
 
 
