@@ -234,6 +234,36 @@ def test_filter_order_and_hypothesis_are_in_the_link(shown: Shown) -> None:
     assert set(browser.evaluate(ids)) == changed != set()
 
 
+def test_keyboard_focus_follows_the_sentence(shown: Shown) -> None:
+    active = "document.activeElement.ariaLabel ?? document.activeElement.textContent"
+    heading = "document.querySelector('.sentence-detail h3').getBoundingClientRect().top"
+    last = N_SENTENCES - 1
+    openers = {
+        "weights": "document.querySelector('.changed button')",
+        "runs": "document.querySelector('.runs td button')",
+        "sentences": f"document.querySelector('[data-sentence=\"{last - 1}\"]')",
+    }
+    for tab, button in openers.items():
+        browser = shown.open(f"#tab={tab}")
+        browser.resize(1150, 300)
+        browser.evaluate(f"{button}.focus()")
+        browser.evaluate(f"{button}.click()")
+        assert browser.evaluate(active).startswith("Sentence ")
+        assert 0 <= browser.evaluate(heading) < 300
+    # The button keeps the focus until it is disabled.
+    buttons = "[...document.querySelectorAll('.sentence-detail button')]"
+    after = f"{buttons}.find((one) => one.textContent === 'Next')"
+    browser.evaluate(f"{after}.focus()")
+    browser.evaluate(f"{after}.click()")
+    assert browser.evaluate("document.querySelector('.sentence-detail').ariaLabel").endswith(
+        str(last)
+    )
+    assert browser.evaluate(active) == "Previous"
+    browser.evaluate(f"{buttons}.find((one) => one.textContent === 'Close').click()")
+    assert browser.evaluate(active) == f"Open sentence {last}"
+    browser.resize(1150, 800)
+
+
 def test_zoom_of_a_chart(shown: Shown) -> None:
     browser = shown.open("#tab=curves")
     ticks = (

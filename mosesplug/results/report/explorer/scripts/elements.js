@@ -64,7 +64,8 @@ export function replaceChildren(node, ...children) {
 }
 
 /**
- * Redraw a node; the control that had the keyboard focus keeps it.
+ * Redraw a node; the control that had the keyboard focus keeps it, or if it is disabled, a button
+ * beside it gets it.
  * @param {HTMLElement} node
  * @param {() => void} render
  */
@@ -74,7 +75,9 @@ export function keepFocus(node, render) {
   render();
   if (label === null) return;
   const controls = /** @type {HTMLElement[]} */ ([...node.querySelectorAll("button, input, select, summary")]);
-  controls.find((control) => nameControl(control) === label)?.focus({ preventScroll: true });
+  const same = controls.find((control) => nameControl(control) === label);
+  const target = /** @type {HTMLElement | null | undefined} */ (same?.matches(":disabled") ? same.parentElement?.querySelector("button:enabled") : same);
+  target?.focus({ preventScroll: true });
 }
 
 /** @param {HTMLElement} control @returns {string} a name that it still has after redrawing */

@@ -30,16 +30,15 @@ async function main() {
 function show(session, node, report) {
   /** @param {number} sentence */
   const openSentence = (sentence) => {
-    session.open(sentence);
     session.tab = "sentences";
-    session.notify();
-    document.getElementById("panel-sentences")?.scrollIntoView({ block: "nearest" });
+    sentences.open(sentence);
   };
+  const sentences = makeSentencesView(session);
   const hasSeveral = session.page.runs.length > 1;
   /** @type {[string, string, {node: HTMLElement, update: () => void}][]} */
   const tabs = [
     ["weights", "Weights", makeWeightsView(session, openSentence)],
-    ["sentences", "Sentences", makeSentencesView(session)],
+    ["sentences", "Sentences", sentences],
     ["curves", "Curves", makeCurvesView(session)],
   ];
   if (hasSeveral) {

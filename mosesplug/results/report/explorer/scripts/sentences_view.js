@@ -23,14 +23,14 @@ const FIELDS = ["1-best", "any hypothesis", "source", "reference"];
 const NUMBERS = ["score", "change", "loss", "length"];
 
 /**
- * Return the view of the sentences.
+ * Return the view of the sentences; `open` shows one and moves the keyboard focus to it.
  * @param {Session} session
- * @returns {{node: HTMLElement, update: () => void}}
+ * @returns {{node: HTMLElement, update: () => void, open: (sentence: number) => void}}
  */
 export function makeSentencesView(session) {
   let page = 0;
   const list = element("div", {});
-  const detail = element("section", { class: "sentence-detail", tabindex: -1, "aria-label": "Sentence" });
+  const detail = element("section", { class: "sentence-detail", tabindex: -1 });
   const message = element("p", { class: "note", role: "status" });
   const search = /** @type {HTMLInputElement} */ (element("input", {
     type: "search", placeholder: "Regular expression", "aria-label": "Search texts by a regular expression",
@@ -155,8 +155,9 @@ export function makeSentencesView(session) {
   function open(sentence) {
     session.open(sentence);
     session.notify();
-    detail.focus();
-    detail.scrollIntoView({ block: "nearest" });
+    detail.focus({ preventScroll: true });
+    // The start of what may be higher than the window.
+    detail.querySelector("h3")?.scrollIntoView({ block: "nearest" });
   }
 
   /** Place of the first hypothesis of the present page, in the order of ranks. */
@@ -173,6 +174,7 @@ export function makeSentencesView(session) {
     }
     if (shownSentence !== sentence) first = 0;
     shownSentence = sentence;
+    detail.setAttribute("aria-label", `Sentence ${run.lists.name(sentence)}`);
     const start = run.lists.offsets[sentence];
     replaceChildren(detail, renderSentence(run, sentence, {
       selected: session.hypothesis < 0 ? null : start + session.hypothesis,
@@ -192,18 +194,21 @@ export function makeSentencesView(session) {
       },
       move: (by) => {
         const { sentences } = run.lists;
-        open(sentences[sentences.indexOf(sentence) + by]);
+        session.open(sentences[sentences.indexOf(sentence) + by]);
+        keepFocus(detail, session.notify.bind(session));
       },
       close: () => {
         session.open(-1);
         session.notify();
-        search.focus();
+        const row = /** @type {HTMLElement | null} */ (list.querySelector(`[data-sentence="${sentence}"]`));
+        (row ?? search).focus();
       },
     }));
   }
 
   return {
     node,
+    open,
     update: () => {
       const run = session.run;
       tools.hidden = run === null;
