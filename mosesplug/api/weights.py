@@ -178,7 +178,7 @@ class WeightTable(Mapping[str, float | tuple[float, ...]], Tabular):
 
     def _repr_html_(self) -> str:
         omitted = "".join(f"<p>{line}</p>" for line in self._rest())
-        return render_table(_HEAD, self._rows(), left=1) + omitted
+        return render_table(_HEAD, self._rows(), range(2)) + omitted
 
     @LEARNING.in_messages()
     def save(

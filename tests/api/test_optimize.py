@@ -86,7 +86,7 @@ def test_scores_of_a_fit_are_those_that_the_command_line_prints(
     assert fit.score > fit.start_score
     assert repr(fit).startswith("mert: BLEU 0.")
     assert "on 3 held-out sentences 0." in repr(fit)
-    assert "<td>LM0</td>" in fit._repr_html_()
+    assert '<td style="text-align:left">LM0</td>' in fit._repr_html_()
 
 
 def test_sparse_columns_are_those_of_lists(tmp_path: Path) -> None:

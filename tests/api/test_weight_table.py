@@ -35,7 +35,7 @@ def test_table_is_a_mapping() -> None:
         "and 1 more sparse features",
     ]
     html = table._repr_html_()
-    assert "<td>TM0</td>" in html
+    assert '<td style="text-align:left">TM0</td>' in html
     assert "<p>and 1 more" in html
 
 

@@ -245,7 +245,7 @@ class NBest(Tabular):
         return "\n".join([repr(self), *format_table([_HEAD, *self._rows()], left=3)])
 
     def _repr_html_(self) -> str:
-        return f"<p>{escape(repr(self))}</p>" + render_table(_HEAD, self._rows(), left=3)
+        return f"<p>{escape(repr(self))}</p>" + render_table(_HEAD, self._rows(), range(3))
 
     def _rows(self) -> Iterable[tuple[str, str, str, str]]:
         """Return the cells of the first hypotheses."""

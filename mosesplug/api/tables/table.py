@@ -194,7 +194,8 @@ class Table:
     def _repr_html_(self) -> str:
         head, *rows = (tuple(cell.rstrip() for cell in row) for row in self._preview())
         omitted = "".join(f"<p>{line}</p>\n" for line in self._describe_rest(len(head)))
-        return render_table(head, rows) + omitted
+        texts = [n for n, kind in enumerate(self._types.values()) if kind in ("text", "features")]
+        return render_table(head, rows, texts) + omitted
 
     def _preview(self) -> list[tuple[str, ...]]:
         """Return the head and the first rows, as text, with as many columns as fit."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from textwrap import wrap
@@ -236,8 +236,8 @@ def _format_markdown_analysis(analysis: SystemAnalysis) -> Iterator[str]:
     """Yield the lines of tables and examples as Markdown."""
     for table in _list_tables(analysis):
         yield from _space(f"### {escape_markdown(table.title)}", escape_markdown(table.note))
-        head, *rows = _put_text_first(table, escape_markdown)
-        yield from format_markdown(head, rows, table.left + table.last)
+        head, *rows = (tuple(map(escape_markdown, row)) for row in table.plain)
+        yield from format_markdown(head, rows, table.texts)
     for title, examples in group_examples(analysis):
         yield from _space(f"### {escape_markdown(title)}")
         for example in examples:
@@ -252,8 +252,8 @@ def _format_latex_analysis(analysis: SystemAnalysis) -> Iterator[str]:
     for table in _list_tables(analysis):
         title = rf"\paragraph{{{escape_latex(table.title)}}}"
         yield from _space(title, escape_latex(table.note))
-        head, *rows = _put_text_first(table, str)
-        yield from format_latex(head, rows, table.left + table.last)
+        head, *rows = table.plain
+        yield from format_latex(head, rows, table.texts)
     for title, examples in group_examples(analysis):
         yield from _space(rf"\paragraph{{{escape_latex(title)}}}")
         for example in examples:
@@ -267,10 +267,3 @@ def _format_latex_analysis(analysis: SystemAnalysis) -> Iterator[str]:
 def _space(*paragraphs: str) -> list[str]:
     """Return paragraphs with blank lines around them."""
     return ["".join(f"\n{paragraph}\n" for paragraph in paragraphs if paragraph)]
-
-
-def _put_text_first(table: TextTable, escape: Callable[[str], str]) -> Iterator[tuple[str, ...]]:
-    """Yield the head and the rows with the last columns first, if these hold text."""
-    for row in table.plain:
-        cells = tuple(map(escape, row))
-        yield (*cells[len(cells) - table.last :], *cells[: len(cells) - table.last])

@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
@@ -48,6 +48,11 @@ class TextTable:
         """The rows without styles."""
         return [tuple(map(_drop_styles, row)) for row in self.rows]
 
+    @property
+    def texts(self) -> set[int]:
+        """The places of the columns that hold text."""
+        return find_text_columns(len(self.rows[0]), self.left, self.last)
+
 
 def _drop_styles(cell: Cell) -> str:
     return cell if isinstance(cell, str) else " ".join(word for word, _ in cell)
@@ -68,11 +73,11 @@ def layout_table(table: TextTable, layout: str) -> list[str]:
             csv.writer(file, lineterminator="\n").writerows([head, *rows])
             return [file.getvalue().removesuffix("\n")]
         case "markdown":
-            return format_markdown(head, rows, table.left)
+            return format_markdown(head, rows, table.texts)
         case "latex":
-            return format_latex(head, rows, table.left)
+            return format_latex(head, rows, table.texts)
         case "html":
-            return [render_table(head, rows, table.left)]
+            return [render_table(head, rows, table.texts)]
         case _:
             return format_table([head, *rows], table.left, table.last)
 
@@ -165,9 +170,11 @@ def _format_markdown_row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(shown)} |"
 
 
-def format_markdown(head: Sequence[str], rows: Iterable[Sequence[str]], left: int) -> list[str]:
-    """Return the lines of a Markdown table whose first ``left`` columns hold text."""
-    marks = [":--"] * left + ["--:"] * (len(head) - left)
+def format_markdown(
+    head: Sequence[str], rows: Iterable[Sequence[str]], texts: Collection[int]
+) -> list[str]:
+    """Return the lines of a Markdown table; columns at the places ``texts`` hold text."""
+    marks = [":--" if place in texts else "--:" for place in range(len(head))]
     return [
         _format_markdown_row(head),
         f"|{'|'.join(marks)}|",
@@ -175,10 +182,12 @@ def format_markdown(head: Sequence[str], rows: Iterable[Sequence[str]], left: in
     ]
 
 
-def format_latex(head: Sequence[str], rows: Iterable[Sequence[str]], left: int) -> list[str]:
-    """Return the lines of a LaTeX tabular whose first ``left`` columns hold text."""
+def format_latex(
+    head: Sequence[str], rows: Iterable[Sequence[str]], texts: Collection[int]
+) -> list[str]:
+    """Return the lines of a LaTeX tabular; columns at the places ``texts`` hold text."""
     lines = [" & ".join(map(escape_latex, row)) + r" \\" for row in (head, *rows)]
-    columns = "l" * left + "r" * (len(head) - left)
+    columns = "".join("l" if place in texts else "r" for place in range(len(head)))
     begin, end = rf"\begin{{tabular}}{{{columns}}}", r"\end{tabular}"
     return [begin, r"\hline", lines[0], r"\hline", *lines[1:], r"\hline", end]
 
@@ -211,11 +220,17 @@ def format_sparkline(values: Sequence[float | None], encoding: str) -> str:
     )
 
 
-def render_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 0) -> str:
-    """Return an HTML table whose first ``left`` columns hold text."""
+# Notebooks align all cells to the right, so that a class would not do.
+_TEXT_CELL, _NUMBER_CELL = ' style="text-align:left"', " class=n"
+
+
+def render_table(
+    head: Sequence[str], rows: Iterable[Sequence[str]], texts: Collection[int] = ()
+) -> str:
+    """Return an HTML table; columns at the places ``texts`` hold text, others numbers."""
 
     def row(cells: Sequence[str], tag: str) -> str:
-        marks = ("" if place < left else " class=n" for place in range(len(cells)))
+        marks = (_TEXT_CELL if n in texts else _NUMBER_CELL for n in range(len(cells)))
         return "".join(
             f"<{tag}{mark}>{escape(escape_controls(cell))}</{tag}>"
             for mark, cell in zip(marks, cells, strict=True)

@@ -132,8 +132,8 @@ def _draw(
 
 
 def _render_ngrams(table: TextTable) -> str:
-    head, *rows = ((*row[-1:], *row[:-1]) for row in table.plain)
-    shown = render_table(head, rows, left=1) if rows else _NONE
+    head, *rows = table.plain
+    shown = render_table(head, rows, table.texts) if rows else _NONE
     return f"<div><h3>{escape(table.title)}</h3>\n{shown}</div>\n"
 
 

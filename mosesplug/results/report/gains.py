@@ -85,7 +85,7 @@ def render_gains(
         parts.append(_render_trade_offs(trade_offs))
     rows = [(name, f"{start:.6g}", f"{end:.6g}") for name, start, end in weights]
     parts.append(
-        render_section("Weights", "", render_table(("feature", "start", "learned"), rows, left=1))
+        render_section("Weights", "", render_table(("feature", "start", "learned"), rows, {0}))
     )
     return render_document(title, parts, SCATTER_STYLE)
 

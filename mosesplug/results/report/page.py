@@ -314,14 +314,14 @@ def _render_features(data: ReportData) -> str:
     note = f"Over all distinct hypotheses. Sentence scores are {label_sentence_score(data)}."
     head, *rows = tabulate(FeatureFacts, data.features).plain
     cells = [(*row[:-1], row[-1] or "never varies") for row in rows]
-    content = _render_figure("features", data) + render_table(head, cells, left=1)
+    content = _render_figure("features", data) + render_table(head, cells, {0})
     return render_section("Features", note, content + render_terms(_FEATURE_COLUMNS, "columns"))
 
 
 def _render_sparse(data: ReportData) -> str:
     note = f"The largest of {data.n_sparse} that are not 0; dense weights have an L1 norm of 1."
     rows = [(name, f"{weight:.5g}") for name, weight in data.sparse]
-    return render_section("Sparse weights", note, render_table(("feature", "weight"), rows, left=1))
+    return render_section("Sparse weights", note, render_table(("feature", "weight"), rows, {0}))
 
 
 def _render_lattice(data: ReportData) -> str:
@@ -343,7 +343,7 @@ def _render_lattice(data: ReportData) -> str:
     }
     drawn = _render_figure("lattice", data) if facts.edges else ""
     figures = f'<div class="graph">\n{drawn}{_render_figure("envelope", data)}</div>\n'
-    table = render_table(head, rows, left=2)
+    table = render_table(head, rows, {0, 1})
     return render_section("Search graph", note, figures + table + render_terms(meanings, "columns"))
 
 

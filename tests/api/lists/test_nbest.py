@@ -41,7 +41,7 @@ def test_arrays_of_a_file(path: Path) -> None:
     )
     assert not lists.dense.flags.writeable
     assert "a house     LM0= -2.1 TM0= 3 4" in str(lists)
-    assert "<td>yes" in lists._repr_html_()
+    assert '<td style="text-align:left">yes' in lists._repr_html_()
 
 
 def test_arrays_make_the_same_lists(path: Path, tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_shows_itself_in_text_and_html() -> None:
     assert text.endswith("... 20 more rows")
     assert text.count("\n") == 21
     html = make_table(20)._repr_html_()
-    assert "<td class=n>ein &lt;Haus&gt;</td>" in html
+    assert '<td style="text-align:left">ein &lt;Haus&gt;</td>' in html
     assert "<p>... 20 more rows</p>" in html
     wide = Table.of_columns({f"column {i}": ("int64", np.arange(2)) for i in range(100)})
     assert "more columns" in repr(wide)

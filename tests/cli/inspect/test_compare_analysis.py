@@ -78,11 +78,13 @@ def test_tables_for_papers(layout: str, run: Run) -> None:
     assert code == 0
     if layout == "markdown":
         assert "\n### Word accuracy by frequency\n" in out
-        assert "\n| the cat sees a\\_dog | 0.6667 | 0 | 1 |\n" in out
+        assert "\n| 0.6667 | 0 | 1 | the cat sees a\\_dog |\n" in out
+        assert "\n|--:|--:|--:|:--|\n" in out
         assert "\n- reference: it is \\<b\\>here\\</b\\> |\n" in out
     else:
         assert "\n\\paragraph{Word accuracy by frequency}\n" in out
-        assert "\nthe cat sees a\\_dog & 0.6667 & 0 & 1 \\\\\n" in out
+        assert "\n0.6667 & 0 & 1 & the cat sees a\\_dog \\\\\n" in out
+        assert "\\begin{tabular}{rrrl}" in out
         assert "\n\\item[new] it is \\$there\\$ |\n" in out
         assert out.count("\\begin{") == out.count("\\end{")
 

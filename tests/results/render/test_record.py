@@ -92,8 +92,9 @@ def test_unknown_numbers_have_a_cell_of_their_own() -> None:
         (
             "html",
             [
-                '<div class="wide"><table>\n<tr><th>name</th><th class=n>value</th></tr>\n'
-                "<tr><td>a|b</td><td class=n>0.5</td></tr>\n</table></div>\n"
+                '<div class="wide"><table>\n<tr><th style="text-align:left">name</th>'
+                '<th class=n>value</th></tr>\n<tr><td style="text-align:left">a|b</td>'
+                "<td class=n>0.5</td></tr>\n</table></div>\n"
             ],
         ),
     ],

@@ -33,12 +33,12 @@ def test_rows_of_fixed_widths() -> None:
 
 
 def test_markdown_and_latex_escape_their_signs() -> None:
-    assert format_markdown(HEAD, ROWS[:1], left=1) == [
+    assert format_markdown(HEAD, ROWS[:1], {0}) == [
         "| feature | weight | note |",
         "|:--|--:|--:|",
         "| LM_0 | 0.25 | a\\|b |",
     ]
-    assert format_latex(HEAD, ROWS[1:], left=2) == [
+    assert format_latex(HEAD, ROWS[1:], {0, 1}) == [
         r"\begin{tabular}{llr}",
         r"\hline",
         r"feature & weight & note \\",
@@ -47,7 +47,7 @@ def test_markdown_and_latex_escape_their_signs() -> None:
         r"\hline",
         r"\end{tabular}",
     ]
-    assert format_latex(("a_b",), [("\\~^",)], left=1)[2:5:2] == [
+    assert format_latex(("a_b",), [("\\~^",)], {0})[2:5:2] == [
         r"a\_b \\",
         r"\textbackslash{}\textasciitilde{}\textasciicircum{} \\",
     ]
