@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,19 +14,7 @@ import mosesplug
 from mosesplug.cli.application import _application
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.events import CommandStarted, Event, IterationFinished
-from tests.tuning.conftest import ToySystem, make_toy
-
-
-@pytest.fixture(autouse=True)
-def _no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-
-
-@pytest.fixture
-def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ToySystem:
-    monkeypatch.chdir(tmp_path)
-    return make_toy(tmp_path)
-
+from tests.tuning.conftest import ToySystem
 
 FILES = ("input", "reference", "./decoder", "moses.ini")
 SETTINGS: dict[str, Any] = {"nbest": 15, "max_iterations": 2, "seed": 5, "algorithm": "kbmira"}

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import os
 import pickle
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
-from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -33,90 +28,10 @@ from mosesplug.errors import (
 )
 from mosesplug.events import Event, IterationFinished, PhaseStarted
 from mosesplug.settings.build import make_plan
-from mosesplug.settings.online import HeldOutSet, Monitor, OnlineSettings
 from mosesplug.settings.toml import read_settings
-from mosesplug.store import NBestStore
 from mosesplug.tuning import loop, tune
-from tests.tuning.conftest import ToySystem, make_toy
-
-COMMAND = Path(__file__).parents[1] / "data" / "toy" / "command.py"
-FEATURES = {
-    "Distortion0": 0.3,
-    "LM0": 0.5,
-    "WordPenalty0": -1.0,
-    "TranslationModel0": (0.2, 0.2, 0.2),
-}
-SETTINGS: dict[str, Any] = {
-    "features": FEATURES,
-    "metric_settings": "case:true",
-    "algorithm": "mert",
-    "options": {"restarts": 1},
-    "nbest": 15,
-    "seed": 5,
-    "max_iterations": 3,
-}
-
-
-@pytest.fixture(autouse=True)
-def _no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-
-
-@pytest.fixture
-def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ToySystem:
-    monkeypatch.chdir(tmp_path)
-    return make_toy(tmp_path)
-
-
-@cache
-def load_command() -> ModuleType:
-    """Return the decoder of the toy system, to run it in this process."""
-    spec = importlib.util.spec_from_file_location("toy_command", COMMAND)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(COMMAND.parent)  # and take back what the module adds
-        patch.delitem(sys.modules, "decoder", raising=False)
-        spec.loader.exec_module(module)
-        sys.modules.pop("decoder")
-    return module
-
-
-def decode(request: Request) -> Path:
-    """Decode the toy system's input with the weights of a request."""
-    nbest = Path(f"lists.{request.iteration}")
-    words = [str(COMMAND), str(request.weights_path), "input", str(nbest), str(request.nbest_size)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", words)
-        load_command().main()
-    return nbest
-
-
-def open_tuner(name: str = "work", **more: Any) -> Tuner:
-    return Tuner.open(name, references="reference", **(SETTINGS | more))
-
-
-def run_to_end(name: str, **more: Any) -> mosesplug.Run:
-    with open_tuner(name, **more) as tuner:
-        while (request := tuner.ask()) is not None:
-            tuner.tell(request, decode(request))
-        return tuner.result
-
-
-def left_by(name: str) -> dict[str, Any]:
-    """Return the files of a run; times and the name of the directory are taken out."""
-    directory = Path(name).absolute()
-    files: dict[str, Any] = {
-        path.name: path.read_bytes().replace(str(directory).encode(), b"WORK")
-        for path in directory.iterdir()
-        if path.is_file()
-    }
-    summary = json.loads(files["summary.json"])
-    del summary["finished"]
-    for iteration in summary["iterations"]:
-        del iteration["seconds"]
-    return {**files, "summary.json": summary}
+from tests.api.toy_requests import SETTINGS, decode, figures, left_by, open_tuner, run_to_end
+from tests.tuning.conftest import ToySystem
 
 
 def as_iterator(path: Path) -> Iterator[tuple[int, str, Any]]:
@@ -162,13 +77,6 @@ def test_look_at_a_run_while_its_tuner_is_open(toy: ToySystem) -> None:
     assert repr(run) == repr(mosesplug.open_run("work"))
 
 
-def figures(name: str) -> Any:
-    summary = json.loads((Path(name) / "summary.json").read_text())
-    for iteration in summary["iterations"]:
-        del iteration["seconds"]
-    return summary["iterations"], summary["result"]["weights"], summary["signature"]
-
-
 def test_same_weights_as_with_a_decoder(toy: ToySystem) -> None:
     tune(toy.configuration("decoded"))
     run_to_end("told", select="last")
@@ -180,161 +88,6 @@ def test_same_weights_as_with_a_decoder(toy: ToySystem) -> None:
     values = read_settings("told/settings.toml")
     assert values["decoder"] == "ask:"
     make_plan(values)
-
-
-ONLINE: dict[str, Any] = {
-    "algorithm": "adagrad",
-    "options": {"epochs": 2, "batch": 5},
-    "online": True,
-    "max_iterations": None,
-}
-
-
-def decode_batch(request: Request) -> Path:
-    """Decode a mini-batch, and number its lists as the tuning set."""
-    assert request.sentences_path is not None
-    ids = request.sentences_path.read_text().split()
-    lines = Path("input").read_text().splitlines(keepends=True)
-    Path("part").write_text("".join(lines[int(number)] for number in ids))
-    words = [str(COMMAND), str(request.weights_path), "part", "lists", str(request.nbest_size)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", words)
-        load_command().main()
-    told = Path("told.nbest")
-    parts = (line.partition(" ") for line in Path("lists").read_text().splitlines(keepends=True))
-    told.write_text("".join(f"{ids[int(place)]} {rest}" for place, _, rest in parts))
-    return told
-
-
-def test_mini_batches_give_the_bytes_of_an_online_run(toy: ToySystem) -> None:
-    """Also if the run is reopened before every step; lists are told once, and whole."""
-    optimization = {"algorithm": "adagrad", "options": ONLINE["options"]}
-    online: dict[str, Any] = {"online": OnlineSettings("process"), "maximum_iterations": 0}
-    tune(toy.configuration("decoded", optimization=optimization, minimum_change=1e-5, **online))
-    asked = []
-    with open_tuner("told", **ONLINE) as tuner:
-        while (request := tuner.ask()) is not None:
-            assert request.sentences is not None
-            asked.append((request.iteration, request.batch, len(request.sentences)))
-            tuner.tell(request, decode_batch(request))
-        assert "all 2 epochs" in tuner.reason
-    assert asked == [(e, b, n) for e in (1, 2) for b, n in ((1, 5), (2, 5), (3, 2))]
-    assert figures("told") == figures("decoded")
-    stores = [Path(name) / "nbests.lmdb" for name in ("decoded", "told")]
-    with NBestStore.open(stores[0]) as first, NBestStore.open(stores[1]) as second:
-        for epoch in (1, 2):
-            lists = [store.iteration_set(epoch).tuning_set for store in (first, second)]
-            assert lists[0].dense.tobytes() == lists[1].dense.tobytes()
-            assert lists[0].stats.tobytes() == lists[1].stats.tobytes()
-    left = left_by("told")
-    assert not any("batch" in name for name in left)
-    with open_tuner("parts", **ONLINE) as tuner:
-        assert tuner.ask_again() is None
-        first_request = tuner.ask()
-        assert "mini-batch 1, 5 sentences" in repr(first_request)
-    while True:
-        with Tuner.open("parts") as tuner:
-            if tuner.ask() is None:
-                break
-        with Tuner.open("parts") as tuner:
-            request = tuner.ask_again()
-            assert request is not None
-            assert request.sentences is not None
-            told = decode_batch(request)
-            short = Path("short.nbest")
-            last = f"{request.sentences[-1]} "
-            kept = [n for n in told.read_text().splitlines(True) if not n.startswith(last)]
-            short.write_text("".join(kept))
-            with pytest.raises(DataError, match=r"1 of . sentences have no hypotheses"):
-                tuner.tell(request, short)
-            with pytest.raises(DataError, match="is not in the mini-batch, which has"):
-                tuner.tell(request, decode(request))
-            tuner.tell(request, told)
-        with Tuner.open("parts") as tuner:
-            assert tuner.ask_again() is None
-            if (following := tuner.ask()) is not None:
-                with pytest.raises(UsageError, match=r"is open: a request takes lists only once"):
-                    tuner.tell(request, told)
-                assert tuner.ask() is following
-    assert left_by("parts") == left
-
-
-def decode_any(request: Request) -> Path:
-    """Decode what a request asks for: the tuning set, a mini-batch, or a held-out text."""
-    if request.source_path is None:
-        return decode(request) if request.sentences is None else decode_batch(request)
-    words = [str(COMMAND), *map(str, (request.weights_path, request.source_path, "text.lists", 1))]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", words)
-        load_command().main()
-    return Path("text.lists")
-
-
-def held_out_texts(toy: ToySystem) -> dict[str, Any]:
-    """Two texts of the toy system, as settings of a held-out set and of monitors."""
-    for name, lines in (("one", slice(0, 4)), ("two", slice(5, 8))):
-        for file in ("input", "reference0", "reference1"):
-            kept = Path(file).read_text().splitlines(keepends=True)[lines]
-            Path(file.replace("input", name).replace("reference", f"{name}.ref")).write_text(
-                "".join(kept)
-            )
-    texts = {name: (toy.directory / name, toy.directory / f"{name}.ref") for name in ("one", "two")}
-    return {
-        "heldout": str(texts["one"][0]),
-        "heldout_refs": str(texts["one"][1]),
-        "monitor": {"two": texts["two"], "same": texts["one"]},
-        "held_out": HeldOutSet(*texts["one"]),
-        "monitors": (Monitor("two", *texts["two"]), Monitor("same", *texts["one"])),
-    }
-
-
-@pytest.mark.parametrize("regime", ["batch", "online", "online held out"])
-def test_held_out_texts_are_asked_for(toy: ToySystem, regime: str) -> None:
-    """The scores are those of a run with a decoder, also if it is reopened before every step."""
-    values, more = held_out_texts(toy), {"maximum_iterations": 2, "minimum_change": 1e-5}
-    held_out, monitors = values.pop("held_out"), values.pop("monitors")
-    settings = {"monitor": {"two": values["monitor"]["two"]}, "select": "average"}
-    settings["max_iterations"] = 2
-    more |= {"monitors": monitors[:1], "select": "average"}
-    if regime != "batch":
-        options = {"epochs": 2 if regime == "online" else 1, "batch": 5}
-        settings |= ONLINE | {"options": options}
-        more |= {"online": OnlineSettings("process"), "maximum_iterations": 0}
-        more["optimization"] = {"algorithm": "adagrad", "options": options}
-    if regime == "online held out":
-        settings |= values | {"heldout_every": 2, "select": None}
-        more |= {"held_out": replace(held_out, every=2), "monitors": monitors, "select": None}
-    tune(toy.configuration("decoded", **more))
-    asked = []
-    with open_tuner("told", **settings) as tuner:
-        while (request := tuner.ask()) is not None:
-            asked.append(request.source_path is not None)
-            tuner.tell(request, decode_any(request))
-        monitors = tuner.result.held_out
-    assert figures("told") == figures("decoded")
-    summaries = [json.loads(Path(name, "summary.json").read_text()) for name in ("decoded", "told")]
-    assert summaries[0]["result"] == summaries[1]["result"]
-    assert summaries[0]["result"]["monitors"].keys() == settings["monitor"].keys()
-    assert settings["monitor"].keys() <= {row["text"] for row in monitors}
-    again = []
-    with open_tuner("parts", **settings):
-        pass
-    while len(again) <= len(asked):
-        with Tuner.open("parts") as tuner:
-            assert tuner.ask_again() is None
-            request = tuner.ask()
-        if request is None:
-            break
-        with Tuner.open("parts") as tuner:
-            waiting = tuner.ask_again()
-            assert waiting is not None
-            assert (waiting.source_path, waiting.batch) == (request.source_path, request.batch)
-            assert "Request of" in repr(waiting)
-            tuner.tell(request, decode_any(waiting))
-        again.append(request.source_path is not None)
-    assert again == asked
-    assert left_by("parts") == left_by("told")
-    assert not any(name.startswith("text.") for name in left_by("parts"))
 
 
 @pytest.mark.parametrize("form", [mosesplug.read_nbest, as_iterator, as_arrays])
@@ -422,7 +175,7 @@ def test_killed_within_tell(toy: ToySystem) -> None:
     code = (
         "import os, mosesplug\n"
         "from mosesplug.events import PhaseStarted\n"
-        "from tests.api.test_tuner import open_tuner, decode\n"
+        "from tests.api.toy_requests import open_tuner, decode\n"
         "def kill(event):\n"
         "    if event == PhaseStarted(1, 'optimize'): os.kill(os.getpid(), 9)\n"
         "tuner = open_tuner('parts', max_iterations=2, watch=kill)\n"
