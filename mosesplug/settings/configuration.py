@@ -354,14 +354,14 @@ class Configuration:
     score_budget: Annotated[
         int | None,
         Opt(
-            "Most texts of a sentence to score in an iteration",
+            "Score at most N new texts of a sentence in an iteration",
             "Learning",
             minimum=1,
             can_be_abbreviated=True,
             excludes=("online", "forest", "domains"),
             excludes_because="The budget chooses hypotheses of n-best lists by the weights of an "
-            "iteration; an epoch changes them with each mini-batch, search graphs have no lists, "
-            "and each domain has weights of its own",
+            "iteration. An online learner changes them with each mini-batch, search graphs have no "
+            "lists, and each domain has its own weights",
             details="For a --score-command that is too slow for all hypotheses: it scores at most "
             "N new texts of each sentence and iteration, first the decoder's 1-best, then those "
             "that win along an axis or between the weights of two decodings, then by rank. "

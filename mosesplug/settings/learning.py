@@ -210,14 +210,14 @@ class LearningSettings:
         same_as(
             RunPlan,
             "score-budget",
-            help="Most texts of a sentence to score",
+            help="Score at most N texts of a sentence",
             excludes=(
                 *("graphs", "domains", "length-exponent", "scores"),
                 *("heldout-nbest", "monitor-nbest", "folds"),
             ),
-            excludes_because="The budget scores what the learned weights choose among the lists to "
-            "learn from; other lists, the weights of a fold, divided scores and copies of features "
-            "would choose hypotheses without a score",
+            excludes_because="The budget scores what the learned weights choose from the lists to "
+            "learn from. In other lists, or with the weights of a fold or a domain, or with "
+            "divided scores, hypotheses without a score would be chosen",
             details="For a --score-command that is too slow for all hypotheses: it scores at most "
             "N texts of each sentence. Half of them are chosen first: the 1-best of the starting "
             "weights, then those that win along an axis, then by rank. If the learned weights "

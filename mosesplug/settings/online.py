@@ -244,10 +244,10 @@ def _make_monitor(name: object, files: Any, option: str) -> Monitor:
     if decoders and (
         option != "monitor" or len(decoders) > 1 or not decoders[0].startswith(FOREST)
     ):
-        allowed = "only forest:DIR, its search graphs," if option == "monitor" else "nothing"
+        form = "forest:DIR, its search graphs, or nothing" if option == "monitor" else "nothing"
         raise ValueError(
-            f"{name}: {allowed} may follow {references}, not {','.join(decoders)} (paths must have"
-            " no commas)"
+            f"{name}: after {references}, write {form}, not {','.join(decoders)}; paths must have "
+            "no commas"
         )
     return Monitor(
         str(name),

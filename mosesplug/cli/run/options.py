@@ -70,9 +70,9 @@ class AskCommand:
     weights are in DIR. Decode, and give the n-best list to `mosesplug tell DIR FILE`. Until then,
     the same weights are printed. Settings that are not given are those the run began with.
 
-    With --online, lists of a mini-batch are wanted: a second line is the path of a file with the
-    ids of its sentences, counted from 0. To translate a held-out set or a monitor, a third line is
-    the path of its source sentences; 1-best lists suffice.
+    With --online, a second line names a file with the sentence ids of a mini-batch, from 0. For a
+    held-out set or a monitor, it has all ids, and a third line names the source sentences; 1-best
+    lists suffice.
 
     Example: mosesplug ask tuning dev.en start.weights --algorithm kbmira
     """
