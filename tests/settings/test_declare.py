@@ -46,6 +46,7 @@ class _Learning(OptimizerSettings):
             aliases=("pf",),
             script="patiencefactor",
             excludes=("last",),
+            excludes_because="The last weights are not waited for",
             requires=("epochs",),
             stored_name="patience factor",
             details="More about the factor.",
@@ -166,7 +167,10 @@ def test_a_field_is_checked() -> None:
     for values, said in (
         ({**good, "patience-factor": 0.5}, "--patience-factor must be at least 1, not 0.5"),
         ({"patience-factor": 2.0}, "--patience-factor requires --epochs: add --epochs, or "),
-        ({**good, "last": True}, "--patience-factor and --last exclude each other"),
+        (
+            {**good, "last": True},
+            "--patience-factor and --last exclude each other: use one of them. The last weights",
+        ),
     ):
         with pytest.raises(UsageError, match=said):
             check_settings(list_options(_Plan), values)
