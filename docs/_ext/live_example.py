@@ -97,8 +97,8 @@ def write_example(output: Path) -> None:
 def take_pictures(page: Path) -> list[str]:
     """Write ``demo-NAME.png`` for each picture beside the report, and return the names.
 
-    There are none without Chromium. Where it fails, a message says so, and the manual has those
-    before.
+    Without Chromium, none are taken. When Chromium fails, a message on stderr says so, and the
+    remaining pictures are left out of the manual.
     """
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
