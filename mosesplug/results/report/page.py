@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
+from typing import Literal
 
 import numpy as np
 
@@ -45,8 +46,8 @@ _COLUMNS = {
     "oracle": "The best choice among all hypotheses so far, by greedy search: about what the best "
     "conceivable weights could reach in the lists.",
     "held out": "The best score of the held-out text in the iteration.",
-    "hypotheses": "In the n-best lists of the iteration.",
-    "new": "Hypotheses that no earlier iteration had. When hardly any is new, further iterations "
+    "hypotheses": "Number of hypotheses in the n-best lists of the iteration.",
+    "new": "Number of hypotheses that no earlier iteration had. If it is small, further iterations "
     "change little.",
     "listed": "Hypotheses of the decoder. Those that the score budget left out do not take part.",
     "winners scored": "Of the hypotheses that win along an axis or between the weights of two "
@@ -64,13 +65,13 @@ _ITERATION_FIELDS = (
 )
 
 _FEATURE_COLUMNS = {
-    "weight": "In the result, divided by the sum of the absolute dense weights (L1 norm).",
+    "weight": "Weight in the result, divided by the sum of the absolute dense weights (L1 norm).",
     "mean": "Mean value over all distinct hypotheses.",
     "spread": "Standard deviation of the values in a sentence, mean over the sentences. A feature "
     "matters as much as its weight times its spread.",
     "active": "Share of the hypotheses whose value is not 0.",
-    "correlation": "Of the value with the sentence score of a hypothesis, within sentences, from "
-    "-1 to +1.",
+    "correlation": "Correlation of the value with the sentence score of a hypothesis, within "
+    "sentences, from -1 to +1.",
 }
 
 _LATTICE_COLUMNS = {
@@ -81,20 +82,29 @@ _LATTICE_COLUMNS = {
 }
 
 _SCORES = (
-    ("Scores", "scores", "What the optimizer reached in the lists, and what was decoded then."),
+    (
+        "Scores",
+        "scores",
+        "The decoder's translations, what the optimizer reached in the lists, and the oracle.",
+    ),
     (
         "Weights",
         "weights",
-        "Those that each iteration was decoded with, divided by their L1 norm.",
+        "The weights that each iteration was decoded with, divided by their L1 norm.",
     ),
 )
 
 _LISTS = (
-    ("Lists", "growth", "Hypotheses of each iteration, and those that no earlier one had."),
+    (
+        "Lists",
+        "growth",
+        "Hypotheses in the lists of each iteration, and how many no earlier iteration had.",
+    ),
     (
         "Coverage",
         "coverage",
-        "The best choice (greedy) among the first hypotheses of the last iteration's lists.",
+        "Score of the oracle (greedy search) if only the first hypotheses of the last iteration's "
+        "lists are allowed.",
     ),
     ("Time", "times", "Wall time of decoder and optimizer."),
 )
@@ -174,8 +184,8 @@ def _render_sections(data: ReportData, title: str) -> list[str]:
     if data.lattice is not None:
         sections.append(_render_lattice(data))
     if data.worst:
-        sections.append(_render_sentences("Worst sentences", data, data.worst))
-        sections.append(_render_sentences("Best sentences", data, data.best))
+        sections.append(_render_sentences("Worst", data, data.worst))
+        sections.append(_render_sentences("Best", data, data.best))
     sections.append(_render_configuration(data))
     return sections
 
@@ -224,7 +234,10 @@ def _render_iterations(data: ReportData) -> str:
     ]
     rows = tabulate_iterations(records, _ITERATION_FIELDS, data.metric).plain
     less = "; less is better" if is_error_rate(data.signature) else ""
-    known = {data.metric: f"Of the decoder's own translations of the tuning set{less}.", **_COLUMNS}
+    known = {
+        data.metric: f"Score of the decoder's own translations of the tuning set{less}.",
+        **_COLUMNS,
+    }
     monitored = "A monitor: translated with the weights after the iteration; selects nothing."
     meanings = {name: known.get(name, monitored) for name in rows[0]}
     return render_section(
@@ -264,7 +277,7 @@ def _render_surfaces(data: ReportData) -> str:
 def _render_watched(data: ReportData) -> str:
     """Return the scores by metrics that were not optimized, and their trade-offs."""
     note = (
-        "Of the decoder's translations. In the plots, better is to the right and up; the "
+        "Scores of the decoder's translations. In the plots, better is to the right and up; the "
         "Pareto-optimal iterations, which no other beats by both metrics, are joined by a line."
     )
     head = (
@@ -311,7 +324,7 @@ def _render_trade_off(data: ReportData, watched: WatchedScores) -> str:
 
 
 def _render_features(data: ReportData) -> str:
-    note = f"Over all distinct hypotheses. Sentence scores are {label_sentence_score(data)}."
+    note = f"Of all distinct hypotheses. The correlation is that with {label_sentence_score(data)}."
     head, *rows = tabulate(FeatureFacts, data.features).plain
     cells = [(*row[:-1], row[-1] or "never varies") for row in rows]
     content = _render_figure("features", data) + render_table(head, cells, {0})
@@ -347,18 +360,22 @@ def _render_lattice(data: ReportData) -> str:
     return render_section("Search graph", note, figures + table + render_terms(meanings, "columns"))
 
 
-def _render_sentences(heading: str, data: ReportData, sentences: Sequence[SentenceFacts]) -> str:
+def _render_sentences(
+    which: Literal["Worst", "Best"], data: ReportData, sentences: Sequence[SentenceFacts]
+) -> str:
     note = (
-        f"By {label_sentence_score(data)} of what the result's weights choose in the merged lists."
+        f"Sentences with the {'lowest' if which == 'Worst' else 'highest'} "
+        f"{label_sentence_score(data)} of the 1-best, with the weights of the result, in the "
+        "merged lists."
     )
-    return render_section(heading, note, "\n".join(map(_render_sentence, sentences)))
+    return render_section(f"{which} sentences", note, "\n".join(map(_render_sentence, sentences)))
 
 
 def _render_sentence(facts: SentenceFacts) -> str:
     parts = [("source", facts.source)] if facts.source is not None else []
     parts += [("reference", text) for text in facts.references]
-    parts.append((f"chosen, {facts.chosen_score:.4f}", facts.first_best))
-    parts.append((f"best in its lists, {facts.oracle_score:.4f}", facts.oracle))
+    parts.append((f"1-best, {facts.chosen_score:.4f}", facts.first_best))
+    parts.append((f"oracle, {facts.oracle_score:.4f}", facts.oracle))
     terms = "".join(f"<dt>{escape(what)}</dt><dd>{escape(text)}</dd>" for what, text in parts)
     return f'<div class="sentence"><b>sentence {facts.number}</b><dl>{terms}</dl></div>'
 
