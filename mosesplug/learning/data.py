@@ -54,14 +54,14 @@ def read_data(
     progress: Progress = no_progress,
     given: GivenData = NOTHING_GIVEN,
     *,
-    asks_later: bool = False,
+    defers_scores: bool = False,
 ) -> LearningData:
     """Read the n-best lists, search graphs or store that settings name.
 
     Args:
         settings: see ``LearningSettings``.
         given: data in the place of those that settings name.
-        asks_later: whether the caller asks the commands of the metric if there is a score budget.
+        defers_scores: with a score budget, whether the caller has commands score the hypotheses.
 
     Raises:
         UsageError: settings that cannot be used with this data: an unknown feature, iterations that
@@ -69,7 +69,7 @@ def read_data(
             vocabulary of templates without a word of the source.
     """
     _check_start(settings)
-    if settings.score_budget is not None and not asks_later:
+    if settings.score_budget is not None and not defers_scores:
         raise UsageError(
             "{--score-budget} limits one optimization, not a cross-validation: leave it out"
         )
@@ -347,7 +347,7 @@ def _read_lists(
         metric,
         options,
         watched=watched,
-        asks_later=settings.score_budget is not None,
+        defers_scores=settings.score_budget is not None,
         threads=settings.threads,
         loaded=lambda done: progress(done, len(files), "lists"),
         check=find_start if given.start is None else lambda space: None,
@@ -362,7 +362,7 @@ def _read_lists(
         lists.watched_metrics,
         lists.notes,
     )
-    data = replace(data, derived=options.derive, questions=lists.questions)
+    data = replace(data, derived=options.derive, deferred=lists.deferred)
     return data.note_missing(lists.tuning_set.n_sentences, "hypotheses", "lists")
 
 

@@ -14,9 +14,9 @@ from formats.weights.any_format import WeightFile
 from mosesplug.errors import OptionName, UsageError, count_noun, explain_unknown_feature
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.bounds import describe_moves, make_bounds
+from mosesplug.learning.deferred_scoring import DeferredScoring
 from mosesplug.learning.domains import LearningDomains
 from mosesplug.learning.lengths import LengthScale, make_length_scale
-from mosesplug.learning.questions import Questions
 from mosesplug.learning.watched import WatchedMetric
 from mosesplug.learning.weights import StartingWeights
 from mosesplug.metrics import Metric
@@ -49,7 +49,8 @@ class LearningData:
             lists.
         domains: the features with copies for each domain; None without weights of domains.
         derived: the definitions of derived features, with the bounds of their bins.
-        questions: asks for the statistics of commands, which are 0 here; None: they were asked.
+        deferred: computes the statistics of commands, which are 0 in the lists; None if the lists
+            have them.
     """
 
     problem: Problem
@@ -63,7 +64,7 @@ class LearningData:
     watched_metrics: tuple[WatchedMetric, ...] = ()
     domains: LearningDomains | None = None
     derived: tuple[DerivedFeature, ...] = ()
-    questions: Questions | None = None
+    deferred: DeferredScoring | None = None
 
     @property
     def start_exponent(self) -> float | None:

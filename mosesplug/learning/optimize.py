@@ -114,7 +114,7 @@ def optimize(
         other = "heldout-nbest" if given.heldout_lists else "domains"
         raise UsageError(f"{{--score-budget}} and {{--{other}}} exclude each other: give one")
     given = _add_run_source(settings, optimizer, given)
-    data = read_data(settings, progress, given, asks_later=True)
+    data = read_data(settings, progress, given, defers_scores=True)
     useless: list[str] = []
     if (file := settings.lists.templates) is not None:
         useless = _check_templates(file, settings, data, optimizer.algorithm)

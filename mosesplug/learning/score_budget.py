@@ -30,7 +30,7 @@ class ScoredLists:
     """Merged lists, some of whose hypotheses are scored.
 
     Args:
-        data: lists whose commands are not asked yet.
+        data: lists that commands have not scored yet.
         budget: most texts of each sentence to score.
 
     Raises:
@@ -44,17 +44,17 @@ class ScoredLists:
     """
 
     def __init__(self, data: LearningData, budget: int) -> None:
-        if data.questions is None:
+        if data.deferred is None:
             raise UsageError("{--score-budget} chooses among texts: give n-best lists with texts")
-        self.data, self._questions = data, data.questions
+        self.data, self._scoring = data, data.deferred
         self._lists = lists = data.problem.tuning_set
         self._owners = np.repeat(np.arange(lists.n_sentences), np.diff(lists.offsets))
-        self._texts = number_texts(self._owners, data.questions.texts)
+        self._texts = number_texts(self._owners, data.deferred.texts)
         self.is_scored = np.zeros(lists.n_hyps, dtype=np.bool_)
         self.n_texts = 0
         self.budgets = np.full(lists.n_sentences, budget)
         self._visited: list[Weights] = []
-        nothing = self._questions.ask(lists, np.zeros(0, dtype=np.int64))
+        nothing = self._scoring.score(lists, np.zeros(0, dtype=np.int64))
         self._statistics = np.zeros((lists.n_hyps, nothing.shape[1]), dtype=nothing.dtype)
 
     def extend(self, weights: Weights) -> bool:
@@ -91,7 +91,7 @@ class ScoredLists:
             budgets=portions,
         )
         new = np.flatnonzero(choice.rows & ~self.is_scored)
-        self._statistics[new] = self._questions.ask(lists, new)
+        self._statistics[new] = self._scoring.score(lists, new)
         _, places = np.unique(self._texts[new], return_index=True)
         np.subtract.at(self.budgets, self._owners[new[places]], 1)
         self.n_texts += len(places)
@@ -107,7 +107,7 @@ class ScoredLists:
         """Return the data with the scored hypotheses only."""
         rows = np.flatnonzero(self.is_scored)
         lists = self._lists.take_hypotheses(rows)
-        lists, watched = self._questions.split(lists, self._statistics[rows])
+        lists, watched = self._scoring.split(lists, self._statistics[rows])
         problem = replace(self.data.problem, tuning_set=lists)
         return replace(self.data, problem=problem, watched_metrics=watched)
 

@@ -19,6 +19,7 @@ from formats.references import read_references
 from formats.text import StrPath
 from formats.weights.any_format import WeightFile
 from mosesplug.features import FeatureSpace
+from mosesplug.learning.deferred_scoring import DeferredScoring
 from mosesplug.learning.lists.blocks import (
     find_dense_features,
     make_steps,
@@ -26,7 +27,6 @@ from mosesplug.learning.lists.blocks import (
     read_lists_ahead,
 )
 from mosesplug.learning.lists.references import check_reference_count, match_references
-from mosesplug.learning.questions import Questions
 from mosesplug.learning.watched import WatchedMetric, join_metrics, split_statistics
 from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.metrics.interpolated import InterpolatedReferences
@@ -58,7 +58,8 @@ class MergedLists:
         hypotheses: number of hypotheses read, duplicates included.
         watched_metrics: metrics that are reported beside it, with their statistics.
         notes: what to check about the texts and the references.
-        questions: asks for the statistics of commands, which are 0 here; None: they were asked.
+        deferred: computes the statistics of commands, which are 0 in the lists; None if the lists
+            have them.
     """
 
     tuning_set: TuningSet
@@ -66,7 +67,7 @@ class MergedLists:
     hypotheses: int
     watched_metrics: tuple[WatchedMetric, ...] = ()
     notes: tuple[str, ...] = ()
-    questions: Questions | None = None
+    deferred: DeferredScoring | None = None
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def load_lists(
     watched: Sequence[Metric] = (),
     dense: Sequence[str] | None = None,
     is_held_out: bool = False,
-    asks_later: bool = False,
+    defers_scores: bool = False,
     threads: int = 1,
     loaded: Callable[[int], None] = lambda done: None,
     check: Callable[[FeatureSpace], object] = lambda space: None,
@@ -110,7 +111,7 @@ def load_lists(
             metrics that use none.
         dense: names of the dense features of lists that name every value; None: those that
             ``find_dense_features`` returns.
-        asks_later: whether commands are asked later, by ``MergedLists.questions``.
+        defers_scores: leave the scores of commands to ``MergedLists.deferred``.
         loaded: called with the number of files that have been read.
         check: called with the dense features of the lists when the first hypotheses are read; it
             raises for what does not fit, before anything else is read or compiled.
@@ -119,7 +120,7 @@ def load_lists(
     with store_lists(
         files,
         references,
-        disable_scorers(joined) if asks_later else joined,
+        disable_scorers(joined) if defers_scores else joined,
         settings,
         dense=dense,
         is_held_out=is_held_out,
@@ -128,18 +129,18 @@ def load_lists(
         check=check,
     ) as stored:
         prepared = stored.prepared_references
-        questions = None
-        if asks_later:
+        deferred = None
+        if defers_scores:
             sentences = range(stored.store.n_sentences)
             texts = [text for number in sentences for text in stored.store.hypotheses(number)]
-            questions = Questions(metric, tuple(watched), prepared, texts, threads)
+            deferred = DeferredScoring(metric, tuple(watched), prepared, texts, threads)
         if watched and isinstance(prepared, InterpolatedReferences):
             # The signature is that of the objective, without the metrics that are only reported.
             prepared = prepared.parts[0]
         lists, watched_metrics = split_statistics(stored.store.tuning_set(), metric, watched)
         notes = note_text_signs(stored.store, stored.references, prepared.signature)
         return MergedLists(
-            lists, prepared.signature, stored.hypotheses, watched_metrics, notes, questions
+            lists, prepared.signature, stored.hypotheses, watched_metrics, notes, deferred
         )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError, StoreMismatch, UsageError
+from mosesplug.learning.deferred_scoring import DeferredScoring
 from mosesplug.learning.inputs import GivenData, LearningData, make_list_data
 from mosesplug.learning.lists.merging import (
     NO_REFERENCES,
@@ -25,7 +26,6 @@ from mosesplug.learning.lists.outside import (
     find_scores,
     make_named_metrics,
 )
-from mosesplug.learning.questions import Questions
 from mosesplug.learning.watched import (
     WatchedMetric,
     find_watched,
@@ -131,7 +131,7 @@ def read_store(
 ) -> LearningData:
     """Return the merged lists of the store of a run; see ``read_data``.
 
-    With a score budget, the commands of the metric are asked later.
+    With a score budget, commands score later: see ``LearningData.deferred``.
     """
     references: References | None = given.references or settings.references
     with open_run_store(store, with_lists=True) as (path, opened):
@@ -171,7 +171,7 @@ def read_store(
         if references is None and needing:
             raise UsageError(f"to report {needing[0]}, use {{--refs}} FILE")
         notes: tuple[str, ...] = ()
-        questions: Questions | None = None
+        deferred: DeferredScoring | None = None
         watched_metrics: tuple[WatchedMetric, ...] = ()
         if first := (metric, *watched) if is_scored_again else watched:
             references = references or NO_REFERENCES
@@ -182,7 +182,7 @@ def read_store(
                 settings.lists.ids,
                 opened.first_hypotheses,
             )
-            statistics, prepared, questions = _score_again(
+            statistics, prepared, deferred = _score_again(
                 opened, path, selected, lists, first, lines, references, settings, progress
             )
             scored, watched_metrics = split_statistics(
@@ -207,7 +207,7 @@ def read_store(
     data = make_list_data(
         lists, metric, start, signature, hypotheses, settings.threads, watched_metrics, notes
     )
-    return replace(data, questions=questions)
+    return replace(data, deferred=deferred)
 
 
 def _make_metrics_of_store(settings: LearningSettings, store: Path) -> tuple[OutsideMetric, ...]:
@@ -247,13 +247,13 @@ def _score_again(
     references: References,
     settings: LearningSettings,
     progress: Progress,
-) -> tuple[NDArray[Any], PreparedReferences, Questions | None]:
-    """Return joined statistics of all metrics, references, and what to ask later.
+) -> tuple[NDArray[Any], PreparedReferences, DeferredScoring | None]:
+    """Return joined statistics of all metrics, references, and deferred scoring.
 
-    The references are those of the first metric. With a score budget, commands are asked later;
+    The references are those of the first metric. With a score budget, scoring is deferred;
     without one, the last is None.
     """
-    sources, threads, questions = settings.lists.scores, settings.threads, None
+    sources, threads, deferred = settings.lists.scores, settings.threads, None
     for metric in metrics:
         if needs_outside(metric) and not sources:
             raise UsageError(
@@ -284,9 +284,9 @@ def _score_again(
     if needs_outside(joined):
         outside = find_scores(sources, owners, texts, store.sentence_ids)
     if settings.score_budget is not None:
-        questions = Questions(metrics[0], tuple(metrics[1:]), prepared, texts, threads)
+        deferred = DeferredScoring(metrics[0], tuple(metrics[1:]), prepared, texts, threads)
         joined = disable_scorers(joined)
     statistics = compute_statistics(joined, prepared, *hypotheses, outside, threads=threads)
     if len(metrics) > 1 and isinstance(prepared, InterpolatedReferences):
         prepared = prepared.parts[0]
-    return statistics, prepared, questions
+    return statistics, prepared, deferred

@@ -1,4 +1,4 @@
-"""Ask commands for the statistics of some hypotheses of merged lists."""
+"""Have commands score some hypotheses of merged lists, after the lists are read."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from mosesplug.tuning_set import TuningSet
 
 
 @dataclass(frozen=True, eq=False)
-class Questions:
-    """Texts of merged lists, and the metrics that score them.
+class DeferredScoring:
+    """The texts of merged lists, and the metrics with commands that score them.
 
     Attributes:
         objective: the metric that is optimized.
         watched: metrics that are reported.
-        references: as the objective and the watched metrics, joined, compiled them.
-        texts: of each hypothesis, in the order of the rows.
+        references: the references, compiled by the joined metric of objective and watched metrics.
+        texts: the text of each hypothesis, in the order of the rows.
     """
 
     objective: Metric
@@ -32,7 +32,7 @@ class Questions:
     texts: Sequence[bytes]
     threads: int
 
-    def ask(self, lists: TuningSet, rows: NDArray[np.int64]) -> NDArray[Any]:
+    def score(self, lists: TuningSet, rows: NDArray[np.int64]) -> NDArray[Any]:
         """Return the joined statistics of some rows of the lists, ``[len(rows), width]``.
 
         Raises:
