@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.metrics import Metric
-from mosesplug.metrics.interpolated import InterpolatedMetric, list_parts
+from mosesplug.metrics.interpolated import InterpolatedMetric, list_parts, slice_columns
 from mosesplug.metrics.outside import OutsideMetric
 from mosesplug.metrics.protocol import has_doubles
 from mosesplug.metrics.registry import list_metrics, metric_of_text, names_of_text, parse_settings
@@ -87,8 +87,7 @@ def split_statistics(
     """
     if not watched:
         return lists, ()
-    ends = np.cumsum([metric.n_statistics for metric in (objective, *watched)])
-    first, *others = np.split(lists.stats, ends[:-1], axis=1)
+    first, *others = (lists.stats[:, columns] for columns in slice_columns((objective, *watched)))
     return (
         replace(lists, stats=narrow(first, objective)),
         tuple(

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,10 +49,9 @@ def find_columns(metric: Metric, stored: Metric) -> NDArray[np.int64] | None:
     Returns:
         int64 ``[n_statistics]``; None if the other metric lacks some of them.
     """
-    ends = itertools.accumulate(part.n_statistics for part in list_parts(stored))
+    parts, places = list_parts(stored), np.arange(stored.n_statistics, dtype=np.int64)
     of_parts = [
-        (part, np.arange(end - part.n_statistics, end, dtype=np.int64))
-        for part, end in zip(list_parts(stored), ends, strict=True)
+        (part, places[columns]) for part, columns in zip(parts, slice_columns(parts), strict=True)
     ]
     columns = [
         next((columns for other, columns in of_parts if other == part), None)
@@ -60,6 +59,17 @@ def find_columns(metric: Metric, stored: Metric) -> NDArray[np.int64] | None:
     ]
     known = [part for part in columns if part is not None]
     return np.concatenate(known) if len(known) == len(columns) else None
+
+
+class _Counted(Protocol):
+    @property
+    def n_statistics(self) -> int: ...
+
+
+def slice_columns(metrics: Sequence[_Counted]) -> list[slice]:
+    """Return the columns of each metric's statistics, which stand side by side."""
+    ends = itertools.accumulate((metric.n_statistics for metric in metrics), initial=0)
+    return [slice(begin, end) for begin, end in itertools.pairwise(ends)]
 
 
 def list_parts(metric: Metric) -> tuple[Metric, ...]:
@@ -181,9 +191,8 @@ class InterpolatedMetric:
     ) -> NDArray[np.float64]:
         """Return the weighted sum of what each metric scores for its own statistics."""
         scores, whole = np.zeros(stats.shape[:-1]), math.fsum(self.weights)
-        for metric, weight, columns in zip(
-            self.metrics, self.weights, self._columns(), strict=True
-        ):
+        parts = zip(self.metrics, self.weights, slice_columns(self.metrics), strict=True)
+        for metric, weight, columns in parts:
             scores += weight / whole * score(metric, stats[..., columns])
         return scores
 
@@ -238,11 +247,7 @@ class InterpolatedMetric:
         return np.concatenate(
             [
                 metric.floor_matches(np.ascontiguousarray(totals[:, columns]))
-                for metric, columns in zip(self.metrics, self._columns(), strict=True)
+                for metric, columns in zip(self.metrics, slice_columns(self.metrics), strict=True)
             ],
             axis=1,
         )
-
-    def _columns(self) -> Iterator[slice]:
-        ends = itertools.accumulate((m.n_statistics for m in self.metrics), initial=0)
-        return (slice(start, end) for start, end in itertools.pairwise(ends))

@@ -22,7 +22,7 @@ import numpy as np
 from mosesplug.arrays import Bools, Floats, Ints
 from mosesplug.errors import OptimizerError
 from mosesplug.kernels import kernel
-from mosesplug.metrics.interpolated import InterpolatedMetric
+from mosesplug.metrics.interpolated import InterpolatedMetric, slice_columns
 from mosesplug.metrics.protocol import Metric, Smoothing
 from mosesplug.optimizers.batch.ranking.classifiers import (
     ClassifierOptions,
@@ -182,15 +182,14 @@ def _parts(problem: Problem) -> list[Problem]:
     metric: Metric = problem.metric
     if not isinstance(metric, InterpolatedMetric):
         return [problem]
-    ends = np.cumsum([part.n_statistics for part in metric.metrics]).tolist()
     stats = problem.tuning_set.stats
     return [
         replace(
             problem,
             metric=part,
-            tuning_set=replace(problem.tuning_set, stats=stats[:, end - part.n_statistics : end]),
+            tuning_set=replace(problem.tuning_set, stats=stats[:, columns]),
         )
-        for part, end in zip(metric.metrics, ends, strict=True)
+        for part, columns in zip(metric.metrics, slice_columns(metric.metrics), strict=True)
     ]
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from formats.errors import FormatError
 from mosesplug.arrays import Floats
 from mosesplug.errors import UsageError
 from mosesplug.extras.travatar.measure import Measure, Texts
+from mosesplug.metrics.interpolated import slice_columns
 
 Formula = Callable[[Mapping[str, Floats]], Any]
 """Takes the scores of the variables, and returns those of the formula."""
@@ -76,9 +76,8 @@ class CombinedMeasure(Measure):
     def score(self, totals: NDArray[Any]) -> Floats:
         """Return the score of summed statistics; where it is not defined, it is 0."""
         totals = np.asarray(totals, dtype=np.float64)
-        ends = accumulate((measure.n_statistics for measure in self.measures), initial=0)
-        parts = zip(self.measures, pairwise(ends), strict=True)
-        scores = np.array([each.score(totals[..., i:j]) for each, (i, j) in parts])
+        parts = zip(self.measures, slice_columns(self.measures), strict=True)
+        scores = np.array([measure.score(totals[..., columns]) for measure, columns in parts])
         with np.errstate(divide="ignore", invalid="ignore"):
             found = np.broadcast_to(self.combine(scores), totals.shape[:-1])
         return np.where(np.isfinite(found), found, 0.0)
@@ -98,9 +97,8 @@ class CombinedMeasure(Measure):
 
     def format(self, row: Sequence[float]) -> str:
         """Format the statistics of one hypothesis; those of a measure end at a tab."""
-        ends = accumulate((measure.n_statistics for measure in self.measures), initial=0)
-        parts = zip(self.measures, pairwise(ends), strict=True)
-        return "\t".join(each.format(row[i:j]) for each, (i, j) in parts)
+        parts = zip(self.measures, slice_columns(self.measures), strict=True)
+        return "\t".join(measure.format(row[columns]) for measure, columns in parts)
 
 
 def _names(measure: Measure) -> tuple[str, ...]:
