@@ -72,7 +72,7 @@ export function makeSentencesView(session) {
   /** @param {RunSession} run make the choices of its weights */
   function chooseVectors(run) {
     compared = run;
-    const moved = "moved in Weights";
+    const moved = "moved weights";
     const present = choice("Weights", [...run.points.map((point) => point.label), moved], (place) => {
       if (place < run.points.length) run.move(run.pointWeights(place));
       session.notify();
@@ -113,14 +113,14 @@ export function makeSentencesView(session) {
       }, { title, class: "sort" });
     };
     const header = [
-      head("sentence", "sentence", "Its id"),
+      head("sentence", "sentence", "Sentence id"),
       "1-best",
       ...(hasScores ? [
-        head(run.run.sentenceMetric, "score", "score: the sentence score of the 1-best; larger is better"),
-        head("change", "change", `Of the score, from the 1-best at the weights of ${run.points[run.basePoint].label}`),
+        head(run.run.sentenceMetric, "score", "Sentence score of the 1-best (score in conditions); larger is better"),
+        head("change", "change", `Score of the 1-best less that of the 1-best at the weights of ${run.points[run.basePoint].label}`),
         head("loss", "loss", "Score of the best hypothesis (oracle) less that of the 1-best"),
       ] : []),
-      head("length", "length", "Words of the 1-best"),
+      head("length", "length", "Number of words of the 1-best"),
     ];
     const body = shown.slice(page * PAGE, (page + 1) * PAGE).map((row) => {
       const texts = run.lists.texts(row.sentence);

@@ -121,6 +121,7 @@ export function makeBaseChoice(session, run) {
 /** @param {RunSession} run @param {number} nChanged */
 function describeScore(run, nChanged) {
   const { score, totals, choice: rows } = run.present;
+  const base = run.points[run.basePoint].label;
   const better = run.run.isRate ? " (less is better)" : "";
   const ratio = findLengthRatio(run.run, totals);
   let words = 0;
@@ -134,16 +135,16 @@ function describeScore(run, nChanged) {
   /** @type {[string, string, string][]} */
   const facts = [
     score === null
-      ? [run.run.metric, "not supported", "This page cannot compute it: it shows model scores only."]
-      : [`${run.run.metric}${better}`, formatScore(score), "Of the hypotheses that these weights choose in the merged lists."],
+      ? [run.run.metric, "not supported", "This page cannot compute the metric; it shows model scores only."]
+      : [`${run.run.metric}${better}`, formatScore(score), "Score of the hypotheses that the present weights choose in the merged lists."],
     difference === null
       ? ["", "", ""]
-      : [`change from ${run.points[run.basePoint].label}`, formatDifference(difference), "Of the score, from that at the weights to compare with."],
+      : [`change from ${base}`, formatDifference(difference), `Score at the present weights less that at the weights of ${base}.`],
     ratio === null
-      ? ["words per sentence", (words / Math.max(1, sentences)).toFixed(2), "Mean length of the chosen hypotheses."]
-      : ["length ratio", ratio.toFixed(4), "Length of the chosen hypotheses over that of the references."],
+      ? ["words per sentence", (words / Math.max(1, sentences)).toFixed(2), "Mean length of the hypotheses that the present weights choose."]
+      : ["length ratio", ratio.toFixed(4), "Length of the hypotheses that the present weights choose, divided by that of the references."],
     ["changed sentences", `${formatCount(nChanged)} of ${formatCount(run.lists.sentences.length)}`,
-      `Their choice differs from that of the weights of ${run.points[run.basePoint].label}.`],
+      `Sentences in which the present weights and those of ${base} choose different hypotheses.`],
   ];
   return facts.filter(([name]) => name !== "").map(([name, value, title]) =>
     element("div", { title }, element("span", { class: "name" }, name),
@@ -195,7 +196,7 @@ function listChanged(run, sentences, open) {
   const scores = run.sentenceScores;
   if (!sentences.length) {
     return [head, element("p", { class: "note" },
-      `These weights choose what those of ${run.points[run.basePoint].label} choose.`)];
+      `The present weights and those of ${run.points[run.basePoint].label} choose the same hypotheses.`)];
   }
   /** @param {number} sentence */
   const gain = (sentence) => scores === null ? 0 :
