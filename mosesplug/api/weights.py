@@ -49,7 +49,7 @@ class WeightTable(Mapping[str, float | tuple[float, ...]], Tabular):
         space: the features.
         vector: float64 ``[n_features]``, in their order.
         fixed: bool ``[n_features]``, features that are not tuned and therefore not in the mapping;
-            None: none.
+            None if there are none.
         config: the configuration of the decoder, whose weights ``save`` replaces in a
             ``moses.ini``; None: unknown.
         changes: how the lists were changed that the weights were learned from; None: not at all.

@@ -199,7 +199,7 @@ def format_weights(
     Numbers have full precision. Sparse weights of 0 and those of fixed features are left out.
 
     Args:
-        fixed: bool ``[n_features]``, features that are not tuned; None: none.
+        fixed: bool ``[n_features]``, features that are not tuned; None if there are none.
 
     Raises:
         OptimizerError: a weight is not finite, or all of them are 0.

@@ -62,14 +62,15 @@ class Problem:
         maxima: its upper ends. The box limits starts, not results.
         starts: further starting points, each float64 ``[n_features]`` (Foster & Kuhn 2009).
         threads: maximum number of threads.
-        positive: weights that must end above 0 (MERT only); None: none.
+        positive: weights that must end above 0 (MERT only); None if there are none.
         source: the hypotheses, if they are not only ``tuning_set``: shards of it that other
             workers hold, or search graphs with its features. Algorithms ask ``candidates``.
         is_fixed: features whose weights are set by the decoder, such as ``UnknownWordPenalty0``
-            in search graphs: never active or scaled; None: none.
+            in search graphs: never active or scaled; None if there are none.
         keeps_scale: do not scale the weights: fixed ones that count in every choice would get
             another proportion.
-        bounds: the bounds of the result's weights, which also end searches on the way; None: none.
+        bounds: the bounds of the result's weights, which also end searches on the way; None if
+            there are none.
             A weight with one possible value is never active.
         grows: whether a decoder will add hypotheses and the weights are learned again. A search
             of few hypotheses to the last detail would fit what the next decoding refutes.

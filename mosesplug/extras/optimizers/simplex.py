@@ -60,7 +60,7 @@ class SimplexSettings:
         step: replacement of the worst point: by reflection (Nelder & Mead 1965), or by an inexact
             line search (after Zhao & Chen 2009).
         bounds: the bounds of the active weights; points outside are moved to the nearest inside.
-            None: none.
+            None if there are none.
     """
 
     size: float
@@ -107,7 +107,7 @@ class Plane:
         length: the length of the center, fixed weights included, or 1 if that is 0; the unit of
             coordinates.
         at_origin: float64 ``[n_active]``, the weights there.
-        bounds: the bounds of the weights; None: none.
+        bounds: the bounds of the weights; None if there are none.
     """
 
     center: Floats

@@ -123,7 +123,7 @@ def fit_in_bounds(bounds: Bounds | None, fixed: Floats, length: float, fit: FitF
     by a scale, the one of the smallest loss, by which the weights are divided in the end.
 
     Args:
-        bounds: the bounds of the fitted weights; None: none.
+        bounds: the bounds of the fitted weights; None if there are none.
         fixed: float64 ``[n]``, score of the inactive weights in each row.
         length: the length of the vector of inactive weights.
         fit: with a box if there are bounds.

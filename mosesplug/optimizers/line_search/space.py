@@ -279,7 +279,7 @@ def best_move(
         surface: thresholds, float64 ``[m]``, sorted, and scores, float64 ``[m + 1]``.
         weights: where the line starts.
         direction: 0 for inactive weights.
-        regularizer: the regularizer of the score; None: none.
+        regularizer: the regularizer of the score; None without one.
         furthest: largest distance from the start, in directions.
         within: ends of the allowed steps, around 0.
         choice: how an interval is chosen without a regularizer.

@@ -47,7 +47,7 @@ def minimize(
 
     Args:
         value_and_gradient, start: as for ``minimize_smooth``.
-        box: the limits; None: none.
+        box: the limits; None if there are none.
         penalties: float64 ``[n]``, not negative; None: 0.
         settings: further arguments of ``minimize_smooth``.
     """

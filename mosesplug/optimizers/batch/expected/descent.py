@@ -46,7 +46,7 @@ class Coordinates:
             of model scores within lists is the given spread; 0 if scores do not differ.
         length: the length of the given inactive weights.
         held: whether the weight of the inactive score is fixed.
-        box: limits of the coordinates, each float64 ``[n_coordinates]``; None: none.
+        box: limits of the coordinates, each float64 ``[n_coordinates]``; None if there are none.
         unit: coordinates over weights, if the box fixes the scale of the weights; else None.
     """
 

@@ -159,7 +159,7 @@ def fit_differences(
         contrast: from hypotheses to examples.
         counts: float64 ``[n_examples]``, the weight of each example.
         regularization: lambda.
-        box: limits of the weights; None: none.
+        box: limits of the weights; None if there are none.
     """
     # SciPy takes a tenth of a second to import, and other algorithms do not need it.
     from scipy.sparse.linalg import LinearOperator, lsqr

@@ -51,14 +51,15 @@ class ClimbSettings:
         tolerance: a round that gains at most this ends the climb.
         bound: a score that the climb should reach.
         give_up: the climb ends if this many more gains like its last would not reach the bound.
-        positive: bool ``[n_active]``, weights that are and must stay above 0; None: none.
-        symmetric: draw random directions from -1/2 to 1/2, not from the box.
-        bounds: the bounds of the active weights, which the start keeps and every step must; None:
+        positive: bool ``[n_active]``, weights that are and must stay above 0; None if there are
             none.
+        symmetric: draw random directions from -1/2 to 1/2, not from the box.
+        bounds: the bounds of the active weights, which the start keeps and every step must; None if
+            there are none.
         radii: least and greatest size of perturbations, as shares of the mean contribution of a
             feature.
         regularizer: the regularizer of the active weights: its penalty is subtracted from all
-            scores; None: none. It excludes a choice that smooths.
+            scores; None without one. It excludes a choice that smooths.
     """
 
     minima: Floats

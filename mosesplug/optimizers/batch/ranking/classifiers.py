@@ -47,7 +47,7 @@ def fit_perceptron(
         offsets: float64 ``[n_examples]``, added to the margins.
         counts: float64 ``[n_examples]``, the factor of each example's steps, or of all.
         epochs: maximum passes over the examples; a pass without a mistake is the last.
-        box: limits of the weights after each step, and so of the average; None: none.
+        box: limits of the weights after each step, and so of the average; None if there are none.
 
     Returns:
         ``loss`` is the weighted sum of the margins below 0, ``iterations`` counts passes, and

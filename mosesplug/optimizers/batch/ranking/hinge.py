@@ -78,7 +78,7 @@ def minimize_hinge(
         offsets: float64 ``[n]``, scores that are not fitted.
         tolerance: largest gap, as a share of the loss.
         max_iterations: maximum Newton steps; in a box, of each rounding's L-BFGS.
-        box: limits of the weights; None: none.
+        box: limits of the weights; None if there are none.
     """
     width, fit, iterations = _WIDEST, Minimum(np.zeros(rows.shape[1]), np.inf, 0, False, -np.inf), 0
     while not fit.has_converged and width > _NARROWEST:
@@ -134,7 +134,7 @@ def fit_hinge(
         offsets: float64 ``[n_examples]``, added to the margins.
         counts: float64 ``[n_examples]``, ``c``, the weight of each example, or of all.
         tolerance: largest duality gap, as a share of the loss.
-        box: limits of the weights; None: none.
+        box: limits of the weights; None if there are none.
     """
 
     return minimize_hinge(

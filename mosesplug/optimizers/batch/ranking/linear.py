@@ -201,7 +201,8 @@ def minimize_score_loss(
         steepness: largest length of the gradient at the end, in units of the second moments and of
             the initial loss.
         max_iterations: maximum Newton steps.
-        box: limits of the weights; None: none. Inside a box, L-BFGS takes five times as many steps.
+        box: limits of the weights; None if there are none. Inside a box, L-BFGS takes five times as
+            many steps.
     """
     if box is not None:
         return _minimize_in_box(

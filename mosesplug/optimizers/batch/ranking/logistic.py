@@ -71,7 +71,7 @@ def fit_logistic(
             is 1.
         offsets: float64 ``[n_examples]``, added to the margins.
         max_iterations: the maximum number of iterations of L-BFGS; ``megam -maxi``.
-        box: limits of the weights; None: none.
+        box: limits of the weights; None if there are none.
         penalties: float64 ``[n_features]``, the factor of each ``|w|`` that is added to the loss;
             None: 0.
         counts: float64 ``[n_examples]``, the weight of each example, or of all.
