@@ -60,26 +60,16 @@ class ScoredLists:
     def extend(self, weights: Weights) -> bool:
         """Score more hypotheses of the sentences whose 1-best is not scored.
 
-        Half of what a sentence may still have is scored at a time, at least two texts; or all, if
-        it suffices. The 1-best comes first, then the hypotheses that win along an axis through the
-        weights of this and earlier calls or on a line between them, then others by rank.
+        Each call scores half of the texts that the budget of a sentence has left, at least two; or
+        all texts of the sentence, if the budget suffices. The 1-best comes first, then the
+        hypotheses that win along an axis through the weights of this and earlier calls or on a
+        line between them, then others by rank.
 
         Returns:
             Whether anything was scored.
         """
         self._visited.append(weights)
-        lists, unscored = self._lists, self.find_unscored(weights)
-        scores = lists.model_scores(weights)
-        order = np.lexsort((-scores, self._owners))
-        ranks = np.empty_like(order)
-        ranks[order] = np.arange(len(order)) - lists.offsets[self._owners]
-        _, places = np.unique(np.where(self.is_scored, -1, self._texts), return_index=True)
-        places = places[~self.is_scored[places]]
-        n_texts = np.bincount(self._owners[places], minlength=lists.n_sentences)
-        left, portions = self.budgets, np.zeros_like(self.budgets)
-        half = np.maximum(np.minimum(left, 2), (left + 1) // 2)
-        wanted = self._owners[unscored]
-        portions[wanted] = np.where(n_texts <= left, left, half)[wanted]
+        lists, ranks = self._lists, self._rank(weights)
         choice = choose_within_budget(
             lists,
             self.data.problem.metric,
@@ -88,7 +78,7 @@ class ScoredLists:
             ranks=ranks,
             texts=self._texts,
             is_free=self.is_scored,
-            budgets=portions,
+            budgets=self._divide_budgets(self.find_unscored(weights)),
         )
         new = np.flatnonzero(choice.rows & ~self.is_scored)
         self._statistics[new] = self._scoring.score(lists, new)
@@ -110,6 +100,28 @@ class ScoredLists:
         lists, watched = self._scoring.split(lists, self._statistics[rows])
         problem = replace(self.data.problem, tuning_set=lists)
         return replace(self.data, problem=problem, watched_metrics=watched)
+
+    def _rank(self, weights: Weights) -> NDArray[np.int64]:
+        """Return the rank of each hypothesis in its list, from 0, int64 ``[n_hyps]``."""
+        order = np.lexsort((-self._lists.model_scores(weights), self._owners))
+        ranks = np.empty_like(order)
+        ranks[order] = np.arange(len(order)) - self._lists.offsets[self._owners]
+        return ranks
+
+    def _divide_budgets(self, unscored: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return how many texts of each sentence to score now, int64 ``[n_sentences]``.
+
+        Args:
+            unscored: int64, the 1-best hypotheses that are not scored.
+        """
+        _, rows = np.unique(np.where(self.is_scored, -1, self._texts), return_index=True)
+        rows = rows[~self.is_scored[rows]]  # the first of each unscored text
+        n_texts = np.bincount(self._owners[rows], minlength=len(self.budgets))
+        left, sentences = self.budgets, self._owners[unscored]
+        half = np.maximum(np.minimum(left, 2), (left + 1) // 2)
+        portions = np.zeros_like(left)
+        portions[sentences] = np.where(n_texts <= left, left, half)[sentences]
+        return portions
 
     def measure_cost(self, weights: Weights) -> BudgetCost:
         """Return what is scored, and what that costs the resulting weights."""
