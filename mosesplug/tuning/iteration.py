@@ -95,9 +95,9 @@ def finish_iteration(context: Context) -> None:
     if (n_unscored := result.unscored_first_bests) is not None and not find_reason_to_stop(context):
         context.watch(
             Note(
-                f"iteration {current.iteration}: of its lists, the new weights choose a hypothesis "
-                f"that the score budget left out in {n_unscored} of "
-                f"{context.references.n_sentences} sentences"
+                f"iteration {current.iteration}: in {n_unscored} of "
+                f"{context.references.n_sentences} sentences, the new weights choose a hypothesis "
+                "of its lists that the score budget left out"
             )
         )
     context.watch(

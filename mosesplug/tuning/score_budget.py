@@ -195,9 +195,9 @@ def score_left_out(
     before = "" if score is None else f" instead of {score:.6f}"
     context.watch(
         Note(
-            "the resulting weights choose a hypothesis that the score budget left out in "
-            f"{len(left_out)} of {lists.n_sentences} sentences: these hypotheses are scored, too, "
-            f"and the score of the result is {whole:.6f}{before}"
+            f"in {len(left_out)} of {lists.n_sentences} sentences, the resulting weights choose a "
+            "hypothesis that the score budget left out: these hypotheses are scored, too, and the "
+            f"score of the result is {whole:.6f}{before}"
         )
     )
     return whole, len(left_out)

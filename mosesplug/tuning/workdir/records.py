@@ -73,7 +73,7 @@ class IterationStart:
         weights: that it was decoded with, before any normalization.
         settings: settings that determine the results, by name, to compare with a resumed run.
         command: the decoder's command line.
-        budget: what ``--score-budget`` left out of its lists; None without a budget.
+        budget: the cost of ``--score-budget`` in its lists; None without a budget.
     """
 
     weights: Weights
@@ -195,7 +195,7 @@ def _encode_weights(weights: Weights) -> dict[str, Any]:
 
 
 def read_budget_cost(record: IterationRecord) -> BudgetCost | None:
-    """Return what the score budget left out of an iteration; None without a budget.
+    """Return the cost of the score budget in an iteration; None without a budget.
 
     Raises:
         StoreError: the record is corrupt.

@@ -39,7 +39,7 @@ class IterationFigures(ListFigures):
             loss, norm of the weights, number of nonzero weights, updates, and more.
         heldout: ``(updates, score)`` of each decoding of the held-out set.
         monitors: the same of each monitor, by its name.
-        budget: what ``--score-budget`` left out of its lists; None without a budget.
+        budget: the cost of ``--score-budget`` in its lists; None without a budget.
     """
 
     number: int
