@@ -90,11 +90,6 @@ class PackedLists:
         """Number of bytes in the page."""
         return sum(len(array.text) for array in self.arrays.values())
 
-    def take(self, merged: TuningSet) -> TuningSet:
-        """Return the lists with the hypotheses of the page only."""
-        is_whole = len(self.rows) == merged.n_hyps
-        return merged if is_whole else merged.take_hypotheses(self.rows)
-
 
 def pack_lists(
     lists: RunLists, vectors: Sequence[NDArray[np.float64]], most: float | None

@@ -40,13 +40,11 @@ class VisitedWeights:
         label: ``iteration 3``, or ``result``.
         vector: float64 ``[n_features]``, divided by the L1 norm of the dense ones.
         score: the corpus score of the merged lists at these weights, as people read it.
-        held_score: the corpus score if only the hypotheses that the page holds are allowed.
     """
 
     label: str
     vector: NDArray[np.float64]
     score: float
-    held_score: float
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,7 @@ def gather_explorer(
         vectors = [vector.normalize().vector(run.space) for _, vector in weights]
         packed = pack_lists(lists, vectors, most)
         labels = [label for label, _ in weights]
-        points = list(_score_points(run, merged, packed.take(lists.merged), labels, vectors))
+        points = list(_score_points(run, merged, labels, vectors))
         document |= _describe_lists(run, lists, packed, points)
         document["sentences"] = None if len(held) == run.n_sentences else held.tolist()
         document["texts"] = {key: array.document for key, array in _pack_texts(run, text).items()}
@@ -187,18 +185,13 @@ def _measure_gains(run: StoredRun) -> list[tuple[float, float, float] | None]:
 def _score_points(
     run: StoredRun,
     merged: TuningSet,
-    held: TuningSet,
     labels: Sequence[str],
     vectors: Sequence[NDArray[np.float64]],
 ) -> Iterator[VisitedWeights]:
     for label, vector in zip(labels, vectors, strict=True):
-        scores = [_score(run, lists, vector) for lists in (merged, held)]
-        yield VisitedWeights(label, vector, *scores)
-
-
-def _score(run: StoredRun, lists: TuningSet, vector: NDArray[np.float64]) -> float:
-    totals = lists.weighted_stats[lists.first_best(vector)].sum(axis=0, dtype=np.float64)
-    return display_score(run.signature, float(run.metric.score(totals)))
+        totals = merged.weighted_stats[merged.first_best(vector)].sum(axis=0, dtype=np.float64)
+        score = display_score(run.signature, float(run.metric.score(totals)))
+        yield VisitedWeights(label, vector, score)
 
 
 def _choose(merged: TuningSet, vector: NDArray[np.float64], n_sentences: int) -> NDArray[Any]:
@@ -222,7 +215,6 @@ def _describe_lists(
                 "weights": point.vector[:n_dense].tolist(),
                 "sparse": point.vector[n_dense:][columns].tolist(),
                 "score": point.score,
-                "heldScore": point.held_score,
             }
             for point in points
         ],

@@ -99,14 +99,10 @@ def test_lists_of_some_sentences(tmp_path: Path) -> None:
         text = zlib.decompress(base64.b64decode(packed.arrays["texts"].text))
         assert text == b"".join(b"\n".join(run.store.hypotheses(sentence)) for sentence in held)
         assert packed.arrays["features"].length == 3 * len(rows)
-        # The scores of the page are those of its sentences.
         data = gather_report(run, ParallelText())
         document = gather_explorer(run, ParallelText(), data, "run", sentences=5).document
-        merged = whole.merged.take_hypotheses(rows)
-        for point, vector in zip(document["points"], visit(run), strict=True):
-            totals = merged.stats[merged.first_best(vector)].sum(axis=0)
-            assert point["heldScore"] == pytest.approx(float(run.metric.score(totals)))
         assert document["sentences"] == held
+        assert document["held"] == document["all"] == len(rows)
 
 
 def test_ranks_in_lists_and_texts(tmp_path: Path) -> None:

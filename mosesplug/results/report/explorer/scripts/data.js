@@ -5,8 +5,8 @@ import { escapeControls } from "./format.js";
 /**
  * @typedef {{type: string, length: number, data: string}} Packed
  * @typedef {Uint8Array | Uint16Array | Uint32Array | Int32Array | Float32Array | Float64Array} Typed
- * @typedef {{label: string, weights: number[], sparse: number[], score: number,
- *   heldScore: number}} Point
+ * @typedef {{label: string, weights: number[], sparse: number[],
+ *   score: number}} Point
  * @typedef {{number: number, score: number, optimum: number | null, oracle: number | null,
  *   heldOut: number | null, monitors: [string, number][], hypotheses: number, new: number,
  *   decoding: number, optimizing: number, weights: number[],
