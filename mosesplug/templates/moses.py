@@ -1,9 +1,11 @@
-"""Write templates as feature functions of a moses.ini."""
+"""Write templates as feature functions of a moses.ini, and check such functions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from formats.errors import FormatError
+from formats.moses.ini import MosesIni
 from mosesplug.errors import UsageError
 from mosesplug.options import list_options
 from mosesplug.templates.declaration import Templates
@@ -18,7 +20,7 @@ from mosesplug.templates.functions import (
 )
 from mosesplug.templates.template import Template
 
-__all__ = ["OWN_FUNCTIONS", "format_ini_functions"]
+__all__ = ["OWN_FUNCTIONS", "check_factors", "format_ini_functions"]
 
 OWN_FUNCTIONS = {
     ShapeFeature.__name__: ShapeFeature.__name__,
@@ -26,15 +28,33 @@ OWN_FUNCTIONS = {
 }
 """Functions and settings that only the bundled decoder has, by Moses' message for each."""
 
-_FACTORS: Mapping[type, str] = {
-    PhrasePairFeature: "input-factor=0 output-factor=0",
-    SourceWordDeletionFeature: "factor=0",
-    TargetBigramFeature: "factor=0",
-    TargetNgramFeature: "factor=0",
-    TargetWordInsertionFeature: "factor=0",
-    WordTranslationFeature: "input-factor=0 output-factor=0",
+_FACTORS: Mapping[str, tuple[str, ...]] = {
+    PhrasePairFeature.__name__: ("input-factor", "output-factor"),
+    SourceWordDeletionFeature.__name__: ("factor",),
+    TargetBigramFeature.__name__: ("factor",),
+    TargetNgramFeature.__name__: ("factor",),
+    TargetWordInsertionFeature.__name__: ("factor",),
+    WordTranslationFeature.__name__: ("input-factor", "output-factor"),
 }
 """Factors by function. Moses never sets those that its line lacks, and may crash."""
+
+
+def check_factors(ini: MosesIni) -> None:
+    """Check that the lines of sparse feature functions name their factors.
+
+    Raises:
+        FormatError: a line lacks one.
+    """
+    for line in ini.features:
+        missing = [key for key in _FACTORS.get(line.kind, ()) if key not in line.arguments]
+        if missing:
+            raise FormatError(
+                f"{line.kind} has no {' and '.join(missing)}: Moses would read memory that it "
+                "never set, and may crash or compute other features",
+                path=ini.path,
+                line=line.line,
+                remedy=f"Add {' '.join(f'{key}=0' for key in missing)} to the line",
+            )
 
 
 def format_ini_functions(templates: Templates, folder: str) -> tuple[str, Mapping[str, bytes]]:
@@ -54,7 +74,8 @@ def format_ini_functions(templates: Templates, folder: str) -> tuple[str, Mappin
     for template in templates.templates:
         _check(template, templates.path)
         cls: type = type(template)
-        words = [cls.__name__, f"name={template.name}", *_FACTORS.get(cls, "").split()]
+        words = [cls.__name__, f"name={template.name}"]
+        words += [f"{key}=0" for key in _FACTORS.get(cls.__name__, ())]
         for option in list_options(cls):
             value = getattr(template, option.path[0])
             if isinstance(value, frozenset):

@@ -37,7 +37,7 @@ from mosesplug.tuning.resume import check_earlier_run
 from mosesplug.tuning.score_budget import make_list_budget
 from mosesplug.tuning.setup import check_outputs, prepare_run
 from mosesplug.tuning.stopping import find_reason_to_stop
-from mosesplug.tuning.templates import add_templates, check_templates
+from mosesplug.tuning.templates import add_templates, check_functions
 from mosesplug.tuning.warming import compile_while_decoding
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import is_finished, read_result
@@ -64,7 +64,7 @@ def tune(configuration: Configuration, watch: Watcher = ignore_event) -> Result:
     workspace = Workspace(configuration.working_directory, configuration.decoding.nbest)
     check_forest(configuration)
     check_outputs(configuration, workspace)
-    check_templates(configuration)
+    check_functions(configuration)
     with workspace.lock():
         earlier = check_earlier_run(configuration, workspace, watch)
         configuration = add_templates(configuration)

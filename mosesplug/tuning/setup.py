@@ -56,7 +56,7 @@ from mosesplug.tuning.resume import (
 )
 from mosesplug.tuning.scoring_ahead import AheadScorer
 from mosesplug.tuning.selection import check_selection
-from mosesplug.tuning.templates import check_templates
+from mosesplug.tuning.templates import check_functions
 from mosesplug.tuning.weights import Weights, arrange_ranges
 from mosesplug.tuning.workdir.iteration_files import result_path, writes_moses_ini
 from mosesplug.tuning.workdir.workspace import Workspace
@@ -189,7 +189,7 @@ def check_run(configuration: Configuration) -> tuple[Algorithm, Optimizer]:
     algorithm = find_algorithm(optimization.algorithm)
     optimizer = algorithm.bind(make_options(algorithm, optimization.options))
     _check_regime(configuration, algorithm)
-    check_templates(configuration)
+    check_functions(configuration)
     if not learns_from_graphs(configuration, algorithm):
         optimizer.require_lists()
     optimizer.require_source(is_known=configuration.source_text is not None)

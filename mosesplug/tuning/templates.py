@@ -16,27 +16,31 @@ from formats.moses.ini import (
     with_absolute_paths,
 )
 from formats.text import open_text, read_lines, write_atomic
+from mosesplug.decoders.description import MosesDecoder
 from mosesplug.decoders.servers.folded_entries import read_entry_points
 from mosesplug.errors import DataError, UsageError
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.settings.configuration import Configuration
 from mosesplug.templates.declaration import Templates, read_templates
-from mosesplug.templates.moses import format_ini_functions
+from mosesplug.templates.moses import check_factors, format_ini_functions
 from mosesplug.templates.reading import split_words
 from mosesplug.tuning.workdir.workspace import Workspace
 
 
-def check_templates(configuration: Configuration) -> None:
-    """Check the templates of a run, before anything is written.
+def check_functions(configuration: Configuration) -> None:
+    """Check feature functions and templates of a run, before anything is written.
 
     Raises:
-        UsageError: they cannot be read; the decoder is not called as Moses is, or cannot compute
-            one; the configuration has a feature of the same name; the algorithm would leave their
-            weights at 0; or the source, or the phrase table, has no word of a vocabulary.
-        FormatError: a vocabulary cannot be read, or is empty; or a template needs alignments, and
-            an entry of a text phrase table has none, or has a point outside its phrases.
+        UsageError: templates cannot be read; the decoder is not called as Moses is, or cannot
+            compute one; the configuration has a feature of the same name; the algorithm would leave
+            their weights at 0; or the source, or the phrase table, has no word of a vocabulary.
+        FormatError: a feature function for Moses lacks factors; a vocabulary cannot be read, or is
+            empty; or a template needs alignments, and an entry of a text phrase table has none, or
+            has a point outside its phrases.
         DataError: a link or a file has the name of the directory of the copies.
     """
+    if isinstance(configuration.decoding.decoder, MosesDecoder):
+        check_factors(read_moses_ini(configuration.config))
     path = configuration.decoding.templates
     if path is None:
         return
@@ -108,7 +112,7 @@ def add_templates(configuration: Configuration) -> Configuration:
     """Return a configuration whose moses.ini declares the templates; write that file.
 
     Raises:
-        UsageError, FormatError, DataError: as ``check_templates``.
+        UsageError, FormatError, DataError: as ``check_functions``.
     """
     path = configuration.decoding.templates
     if path is None:

@@ -14,7 +14,7 @@ Distortion
 TargetWordInsertionFeature name=TWI factor=0
 PhraseLengthFeature name=PL
 WordTranslationFeature name=WT input-factor=0 output-factor=0 simple=1 source-context=0
-PhrasePairFeature name=PP unrestricted=1 simple=1 source-context=0
+PhrasePairFeature name=PP input-factor=0 output-factor=0 unrestricted=1 simple=1 source-context=0
 SourceWordDeletionFeature name=SWD factor=0
 """
 """In place of the line Distortion: functions that depend on one phrase pair."""
@@ -23,8 +23,9 @@ CONTEXTS = """\
 Distortion
 TargetWordInsertionFeature name=TWI factor=0
 WordTranslationFeature name=WT input-factor=0 output-factor=0 simple=1 source-context=1
-PhrasePairFeature name=PP unrestricted=1 simple=1 source-context=1
-WordTranslationFeature name=WTI simple=0 source-context=1 ignore-punctuation=1
+PhrasePairFeature name=PP input-factor=0 output-factor=0 unrestricted=1 simple=1 source-context=1
+WordTranslationFeature name=WTI input-factor=0 output-factor=0 \
+simple=0 source-context=1 ignore-punctuation=1
 """
 """In place of the line Distortion: functions that also depend on the source sentence."""
 

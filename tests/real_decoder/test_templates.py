@@ -15,14 +15,17 @@ from tests.real_decoder.system import System
 
 FUNCTIONS = """\
 WordTranslationFeature name=WT input-factor=0 output-factor=0 simple=1 source-context=1
-WordTranslationFeature name=WTR simple=1 source-context=1 source-path={de} target-path={en}
-WordTranslationFeature name=WTI simple=1 source-context=1 ignore-punctuation=1
+WordTranslationFeature name=WTR input-factor=0 output-factor=0 \
+simple=1 source-context=1 source-path={de} target-path={en}
+WordTranslationFeature name=WTI input-factor=0 output-factor=0 \
+simple=1 source-context=1 ignore-punctuation=1
 TargetWordInsertionFeature name=TWI factor=0
 TargetWordInsertionFeature name=TWIR factor=0 path={en}
 SourceWordDeletionFeature name=SWD factor=0
 SourceWordDeletionFeature name=SWDR factor=0 path={de}
 PhrasePairFeature name=PP input-factor=0 output-factor=0 unrestricted=1 simple=1 source-context=1
-PhrasePairFeature name=PPR simple=0 source-context=1 ignore-punctuation=1 path={de}
+PhrasePairFeature name=PPR input-factor=0 output-factor=0 \
+simple=0 source-context=1 ignore-punctuation=1 path={de}
 PhraseLengthFeature name=PL
 TargetBigramFeature name=TB factor=0 path=*
 TargetBigramFeature name=TBR factor=0 path={en}

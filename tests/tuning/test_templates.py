@@ -18,7 +18,7 @@ from mosesplug.errors import DataError, DecoderError, StoreMismatch, UsageError
 from mosesplug.settings.configuration import Configuration
 from mosesplug.tuning import tune
 from mosesplug.tuning.setup import check_run
-from mosesplug.tuning.templates import add_templates, check_templates
+from mosesplug.tuning.templates import add_templates, check_functions
 from tests.tuning.bundled import write_bundled_decoder, write_demo_config, write_demo_sentences
 
 Toy = Any
@@ -58,7 +58,7 @@ def test_moses_ini(toy: Toy, declaration: Path) -> None:
     config = toy.directory / "moses.ini"
     config.write_text(f"{config.read_text()}\n[feature]\nA path=table\n")
     given = configure(toy, declaration)
-    check_templates(given)
+    check_functions(given)
     assert not (toy.directory / "work" / "templates").exists()
     extended = add_templates(given)
     assert extended.decoding.templates is None
@@ -75,10 +75,10 @@ def test_moses_ini(toy: Toy, declaration: Path) -> None:
 def test_algorithm_of_dense_features(toy: Toy, declaration: Path) -> None:
     given = toy.configuration(decoding={"templates": declaration})
     with pytest.raises(UsageError, match=r"templates.toml would have no effect: mert .* kbmira"):
-        check_templates(given)
-    check_templates(replace(given, sparse_weights=declaration.parent / "sparse"))
+        check_functions(given)
+    check_functions(replace(given, sparse_weights=declaration.parent / "sparse"))
     active = replace(given.optimization, active=("PL_*",))
-    check_templates(replace(given, optimization=active))
+    check_functions(replace(given, optimization=active))
 
 
 def test_name_of_a_feature(toy: Toy, declaration: Path) -> None:
@@ -125,7 +125,7 @@ def test_a_rejected_run_leaves_no_copies(toy: Toy, declaration: Path) -> None:
 def test_other_decoders(toy: Toy, declaration: Path) -> None:
     decoder = DecoderCommand((sys.executable, "{weights}", "{input}", "{nbest}"))
     given = toy.configuration(decoding={"decoder": decoder, "templates": declaration})
-    for check in (check_templates, check_run):
+    for check in (check_functions, check_run):
         with pytest.raises(UsageError, match=r"called as Moses is.*mosesplug rerank --templates"):
             check(given)
 
@@ -151,7 +151,7 @@ def test_settings_that_moses_lacks(toy: Toy, message: str, name: str) -> None:
 def test_missing_vocabulary(toy: Toy, declaration: Path) -> None:
     (toy.directory / "top").unlink()
     with pytest.raises(FormatError, match="No such file"):
-        check_templates(configure(toy, declaration))
+        check_functions(configure(toy, declaration))
 
 
 @pytest.mark.usefixtures("decoder_in_process")
@@ -206,13 +206,31 @@ def test_alignments_of_the_phrase_table(
     config.write_text(f"{config.read_text()}\n[feature]\n{line}\n")
     given = configure(toy, declaration)
     if message is None:
-        check_templates(given)
+        check_functions(given)
         return
     with pytest.raises(FormatError, match=message):
         tune(given)
     assert not (toy.directory / "work").exists()
     declaration.write_text('[PL]\nfunction = "PhraseLengthFeature"\n')
-    check_templates(given)
+    check_functions(given)
+
+
+def test_functions_without_factors(toy: Toy) -> None:
+    """Moses never sets a factor that the line does not name."""
+    config = toy.directory / "moses.ini"
+    plain = config.read_text()
+    config.write_text(f"{plain}\n[feature]\nTargetBigramFeature name=TB path=*\n")
+    n_lines = len(config.read_text().splitlines())
+    message = f"moses.ini:{n_lines}: TargetBigramFeature has no factor: .* Add factor=0 to the line"
+    with pytest.raises(FormatError, match=message):
+        tune(toy.configuration())
+    assert not (toy.directory / "work").exists()
+    line = "WordTranslationFeature name=WT output-factor=1"
+    config.write_text(f"{plain}\n[feature]\n{line}\n")
+    with pytest.raises(FormatError, match=r"has no input-factor: .* Add input-factor=0"):
+        check_functions(toy.configuration())
+    config.write_text(f"{plain}\n[feature]\n{line} input-factor=0\n")
+    check_functions(toy.configuration())
 
 
 def test_a_vocabulary_of_another_text(toy: Toy, declaration: Path) -> None:
@@ -236,10 +254,10 @@ def test_a_vocabulary_without_words_of_the_phrase_table(toy: Toy, declaration: P
         tune(given)
     assert not (toy.directory / "work").exists()
     config.write_text(f"{plain}\n{table}{other}")
-    check_templates(given)
+    check_functions(given)
     config.write_text(f"{plain}\n{table}")
     (toy.directory / "table").write_text("ein hund ||| a dog ||| 0.1\n")
-    check_templates(given)
+    check_functions(given)
 
 
 def add_program(configuration: Any, decoder: Path) -> Any:

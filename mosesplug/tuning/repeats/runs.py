@@ -33,7 +33,7 @@ from mosesplug.tuning.repeats.files import PLAN, run_directory, share_filtered
 from mosesplug.tuning.repeats.result import SeveralResult, conclude_several
 from mosesplug.tuning.repeats.scores import FinishedRun, read_finished_run
 from mosesplug.tuning.setup import check_outputs
-from mosesplug.tuning.templates import add_templates, check_templates
+from mosesplug.tuning.templates import add_templates, check_functions
 from mosesplug.tuning.workdir.workspace import Workspace
 
 
@@ -96,7 +96,7 @@ def tune_several(
     choice = _check_choice(configuration, count, choice)
     workspace = Workspace(configuration.working_directory, configuration.decoding.nbest)
     check_outputs(configuration, workspace)
-    check_templates(configuration)
+    check_functions(configuration)
     with workspace.lock():
         path = workspace.directory / PLAN
         for left in workspace.directory.glob(f".{path.name}.*"):  # of a process that was killed
