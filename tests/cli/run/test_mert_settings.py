@@ -101,6 +101,20 @@ def test_search_graphs_for_a_decoder(system: Path) -> None:
         read("--decoder-flags=-v 0", "--inputtype=0", files=files)
 
 
+def test_programs_of_the_held_out_set_translate_monitors(system: Path) -> None:
+    (system / "graphs").mkdir()
+    moses, other = MosesDecoder(system / FILES[2]), MosesDecoder(script(system / "other"))
+    graphs = DecodedGraphs(system / "graphs")
+    texts = ("--heldout=input", "--heldout-refs=ref0", "--monitor=one=input,ref0")
+    for words, expected in (
+        ((), moses),
+        (("--heldout-decoder=./other",), other),
+        (("--heldout-decoder=forest:graphs",), moses),
+    ):
+        run = configuration(*texts, "--monitor=two=input,ref0,forest:graphs", *words)
+        assert [*map(run.decoder_of, run.monitors)] == [expected, graphs]
+
+
 def test_a_command_that_decodes(system: Path) -> None:
     words = "/bin/true {weights} {input} {nbest}"
     found = read(f"--decode-command={words}", "--rootdir=scripts", files=("input", "ref", FILES[3]))
