@@ -46,7 +46,7 @@ class Lines:
     n_directions: int
 
     def known_rows(self, n_sentences: int) -> NDArray[np.int32]:
-        """Return that no rows of hulls are known before any search (see ``envelopes``)."""
+        """Return zeros: before any search, no rows of hulls are known (see ``envelopes``)."""
         return np.zeros((n_sentences, self.n_directions, 1 + KNOWN), dtype=np.int32)
 
 

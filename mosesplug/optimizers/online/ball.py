@@ -72,6 +72,7 @@ def present_weights(
     if state.updates == 0:
         scale = 0.0 if from_zero else float(state.memory["scale"])
         return np.where(step.active[columns], scale * weights, weights)
+    # Not ``step.active``: features admitted since the last step have no scale until ``take_step``.
     return np.where(state.vectors["fixed"][columns] > 0.0, weights, state.memory["scale"] * weights)
 
 
@@ -124,7 +125,7 @@ def take_step(
         # The weights may have been mixed with other shards' since the last update.
         fixed[:] = ~step.active
         scale, square = _apply_scale(weights, step.active, scale)
-    # Features that enough sentences have shown by now.
+    # Enough sentences have had these features by now: they get the scale of the other weights.
     admitted = np.flatnonzero((fixed > 0.0) & step.active)
     if len(admitted):
         square += float((weights[admitted] ** 2).sum())

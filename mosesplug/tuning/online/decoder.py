@@ -32,8 +32,9 @@ def check_online(configuration: Configuration, online: OnlineSettings) -> None:
     held_out = configuration.held_out
     if optimization.sparse_max and held_out is not None and held_out.every:
         raise UsageError(
-            "{--sparse-max} chooses the features at the end of the first epoch, and weights within "
-            "it have all. Leave out {--heldout-every}, or use {--sparse-min-count}."
+            "{--sparse-max} chooses the features at the end of the first epoch, so "
+            "{--heldout-every} would select among weights of all features. Leave out "
+            "{--heldout-every}, or use {--sparse-min-count}."
         )
     by_graphs = decoding.decoder.stored_graphs is not None or decoding.graphs is not None
     is_asked = "decoding" not in decoding.decoder.capabilities
