@@ -7,6 +7,7 @@ attach scores, change the texts.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -49,7 +50,7 @@ class ListStep:
         """Check, after the last block of the last file, that nothing is left over."""
 
 
-class _NameStep(ListStep):
+class _NameStep(ListStep, ABC):
     """A step that names features; a strict one rejects unknown names."""
 
     def __init__(self, names: Collection[str], is_strict: bool) -> None:
@@ -71,9 +72,9 @@ class _NameStep(ListStep):
             ):
                 del self._unused[wanted]
 
+    @abstractmethod
     def spell(self, name: str) -> str:
         """Return the option that has this name."""
-        raise NotImplementedError
 
     def finish(self) -> None:
         if self._unused and self._is_strict:
