@@ -398,13 +398,21 @@ def test_many_features_and_hypotheses(shown: Shown, tmp_path: Path) -> None:
     with open_run(make_wide_run(tmp_path / "run")) as run:
         vector, text = run.vector, ParallelText()
         data = gather_report(run, text)
-        script = make_script([gather_explorer(run, text, data, "run")])
+        whole = gather_explorer(run, text, data, "run")
+        size = sum(len(array["data"]) for array in whole.document["arrays"].values())
+        half = gather_explorer(run, text, data, "run", size / 2)
+        scripts = [make_script([whole]), make_script([half])]
         order = np.argsort(-run.store.tuning_set().model_scores(vector), kind="stable")
         texts = run.store.hypotheses(0)
-    page = tmp_path / "page.html"
-    page.write_text(render_document("wide", ["<h1>wide</h1>"], script=script))
-    browser = shown.browser
-    browser.open(page)
+    page, browser = tmp_path / "page.html", shown.browser
+    held = []
+    for script in reversed(scripts):
+        page.write_text(render_document("wide", ["<h1>wide</h1>"], script=script))
+        browser.open(page)
+        held.append(browser.evaluate("document.querySelector('[data-role=held]').textContent"))
+    assert held[0].startswith(f"The page holds {half.document['held']} of 130 hypotheses: ")
+    assert held[0].endswith("their score equals that of all hypotheses.")
+    assert held[1] == "The page holds all 130 hypotheses of the run."
     names = (
         "[...document.querySelectorAll('.feature')].filter((one) => one.checkVisibility())"
         ".map((one) => one.querySelector('label').textContent)"

@@ -169,9 +169,9 @@ function describeHeld(run) {
     return score === null || formatScore(score) !== formatScore(point.score);
   });
   const same = wrong.length === 0
-    ? "At the weights of all iterations and of the result, their score equals that of all hypotheses."
+    ? held < all && "At the weights of all iterations and of the result, their score equals that of all hypotheses."
     : `Their score differs from that of ${sentences ? "all sentences" : "all hypotheses"} at: ${wrong.map((p) => `${p.label} (${formatScore(p.score)} of all)`).join(", ")}.`;
-  return element("p", { class: wrong.length ? "warning" : "note", "data-role": "held" }, `${whole} ${same}`);
+  return element("p", { class: wrong.length ? "warning" : "note", "data-role": "held" }, whole, same && ` ${same}`);
 }
 
 /**
