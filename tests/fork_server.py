@@ -2,8 +2,9 @@
 
 Run as a module with the path of a socket. The programs and launchers that a ``ForkServer`` writes
 send it their arguments, directory, environment and standard streams, and end with the exit code
-that it answers. This saves importing the package for each command. Decoders that are servers run as
-themselves.
+that it answers. This saves importing the package for each command. A decoder with ``--server``
+takes the place of the client's process, so that its caller can end it.
+
 The process ends at the end of its standard input, so that it does not outlive the tests.
 """
 
