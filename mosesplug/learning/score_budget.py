@@ -1,8 +1,8 @@
 """Learn from those hypotheses of lists that a slow metric has time to score.
 
 With ``--score-budget N``, a command scores at most N texts of each sentence: half of them before
-the first optimization. Where the weights that are found choose a hypothesis that is not scored,
-more of that sentence are scored, and the weights are learned again. Hypotheses that are not scored
+the first optimization. If the learned weights choose a hypothesis that is not scored, it scores
+more hypotheses of that sentence, and the weights are learned again. Hypotheses that are not scored
 do not take part.
 """
 
@@ -124,7 +124,7 @@ class ScoredLists:
         return portions
 
     def measure_cost(self, weights: Weights) -> BudgetCost:
-        """Return what is scored, and what that costs the resulting weights."""
+        """Return how many hypotheses are scored, and how many that matter are not."""
         lists = self._lists
         wins = find_winners(lists, self.data.problem.metric, [self._visited[0], weights])
         return BudgetCost(

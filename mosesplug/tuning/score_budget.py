@@ -85,7 +85,7 @@ class ListBudget:
         )
 
     def _choose(self, block: NBestList) -> Choice | None:
-        """Return the choice; None for lists that no store takes."""
+        """Return the choice; None for invalid lists, which the store rejects."""
         lists = _as_tuning_set(block, self.groups)
         is_finite = np.isfinite(block.dense).all() and np.isfinite(block.sparse_data).all()
         if not (len(block) and is_finite and block.has_texts) or lists.space.groups != self.groups:
