@@ -18,7 +18,6 @@ from mosesplug.errors import count_noun
 from mosesplug.features import FeatureSpace
 from mosesplug.tuning.asking import BatchRequest
 from mosesplug.tuning.context import Context
-from mosesplug.tuning.iteration import decoded_weights
 from mosesplug.tuning.loop import DecodingRequest
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.iteration_files import weights_path
@@ -79,7 +78,7 @@ def make_request(
     configuration, workspace = context.configuration, context.workspace
     size = configuration.decoding.nbest
     if isinstance(request, DecodingRequest):
-        weights = decoded_weights(context, request.iteration, request.weights)
+        weights = context.decoded_weights(request.iteration, request.weights)
         path = weights_path(configuration, workspace, request.iteration)
         return Request(request.iteration, _make_table(context.space, weights), size, path)
     ids = sentences_path(context, request)

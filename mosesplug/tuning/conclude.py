@@ -17,8 +17,9 @@ from mosesplug.tuning.domains import list_domain_weights
 from mosesplug.tuning.graphs.learning import keeps_scale
 from mosesplug.tuning.guarding import guard_result
 from mosesplug.tuning.heldout import find_best
-from mosesplug.tuning.iteration import build_problem, find_window, write_result_files
+from mosesplug.tuning.iteration import write_result_files
 from mosesplug.tuning.online.state import find_mean, select_result
+from mosesplug.tuning.optimization import build_problem, find_window
 from mosesplug.tuning.score_budget import score_left_out
 from mosesplug.tuning.weights import Weights, average_weights
 from mosesplug.tuning.workdir.iteration_files import format_date, result_path, write_config

@@ -73,6 +73,12 @@ class RunData:
         """Return weights as an optimizer takes them, float64 ``[len(space)]``."""
         return weights.vector(space, self.fixed_weights)
 
+    def decoded_weights(self, iteration: int, weights: Weights) -> Weights:
+        """Return weights as the decoder gets them; starting weights are normalized."""
+        if iteration > 1 or self.configuration.decoding.config_weights_first:
+            return weights
+        return weights.normalize()
+
     def generator(self, iteration: int) -> np.random.Generator:
         """Return the random numbers of an iteration, the same however often it is begun."""
         if self.configuration.optimization.predictable_seeds:

@@ -17,7 +17,8 @@ from mosesplug.optimizers import corpus_score
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
 from mosesplug.tuning.context import PREDICTABLE_SEED, Context
-from mosesplug.tuning.iteration import build_problem, store_lists
+from mosesplug.tuning.iteration import store_lists
+from mosesplug.tuning.optimization import build_problem
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.iteration_files import (
     read_decoding_weights,
