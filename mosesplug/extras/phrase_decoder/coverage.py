@@ -70,9 +70,9 @@ def find_phrase_pairs(model: Model, words: Sequence[bytes]) -> Options:
     phrases = []
     if templates or model.features.target_templates:
         phrases = _describe(model, source, np.repeat(bounds, counts, axis=0), options)
-    contextual = [
-        _count_contextual(templates, phrase, source) for phrase in phrases * bool(templates)
-    ]
+    contextual: list[dict[str, float]] = []
+    if templates:
+        contextual = [_count_contextual(templates, phrase, source) for phrase in phrases]
     more = np.array([model.features.weigh(values) for values in contextual] or 0.0)
     return Options(
         start=bounds[:, 0],
