@@ -50,8 +50,8 @@ class TextRequest:
 def _refuse(request: TextRequest) -> NoReturn:
     del request
     raise UsageError(
-        "this run has no decoder of its own: translate with it by `mosesplug ask` and `mosesplug"
-        " tell`, or by mosesplug.Tuner"
+        "this run has no decoder of its own. Get its requests with `mosesplug ask`, and give the"
+        " translations to `mosesplug tell` (in Python: mosesplug.Tuner)"
     )
 
 
