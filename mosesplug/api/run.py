@@ -35,6 +35,7 @@ from mosesplug.errors import StoreError, StoreInUse, UsageError, count_noun
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Metric
+from mosesplug.metrics.error_rates import display_score, is_error_rate
 from mosesplug.results.report.data import HeldOutScore, IterationFacts
 from mosesplug.results.report.explorer.page import make_script
 from mosesplug.results.report.explorer.run_data import gather_explorer
@@ -193,7 +194,9 @@ class Run:
 
     @property
     def iterations(self) -> Table:
-        """The finished iterations, as ``mosesplug nbest ls`` lists them, without oracles.
+        """The finished iterations, as in ``mosesplug nbest ls --json``, without oracles.
+
+        Scores of error rates are 1 minus the rate here, so that larger is better.
 
         Columns: iteration; date (UTC, ISO 8601); sentences, hypotheses, new_hypotheses, graphs,
         stored_bytes; change, the largest difference between the weights that it was decoded with
@@ -266,7 +269,7 @@ class Run:
 
     @RUN.in_messages()
     def scores(self, *, oracles: bool = True) -> Table:
-        """Return the scores and times of the iterations, as the report shows them.
+        """Return the scores and times of the iterations; of error rates, 1 minus the rate.
 
         Columns: iteration; score of the decoder's translations; optimum, the score that the
         optimizer reached in the merged lists; oracle, the score of the greedy corpus oracle of all
@@ -470,14 +473,16 @@ class Run:
         return f"{head}{self.iterations._repr_html_()}\n{weights}"
 
     def _describe(self) -> str:
-        scores = self.iterations["score"]
+        signature = self.signature
+        scores = [display_score(signature, score) for score in self.iterations["score"].tolist()]
+        best = min(scores) if is_error_rate(signature) else max(scores)
         state = "finished" if self.is_finished else "not finished"
         if (weights := self.sentence_weights) is not None:
             state += f", {describe_weights(weights)}"
         return (
             f"{count_noun(len(scores), 'iteration')}, "
             f"{self.metric} {scores[0]:.4f} to {scores[-1]:.4f} "
-            f"(best {max(scores):.4f}), {state}"
+            f"(best {best:.4f}), {state}"
         )
 
 

@@ -30,6 +30,11 @@ def display_score(metric: str, score: float) -> float:
     return 1.0 - score if is_error_rate(metric) else score
 
 
+def label_metric(name: str, signature: str) -> str:
+    """Return the label of computed scores: ``1 - WER`` for the error rate ``WER``."""
+    return f"1 - {name}" if is_error_rate(signature) else name
+
+
 def display_difference(metric: str, interval: tuple[float, float]) -> tuple[float, float]:
     """Return the interval of a difference as people know it: for rates, of rates.
 

@@ -13,6 +13,8 @@ import pytest
 import mosesplug
 from mosesplug.cli.main import main
 from mosesplug.metrics import metric
+from mosesplug.results.render.render import Medium
+from mosesplug.results.views.list_statistics import StoreListing, summarize_iterations
 from mosesplug.results.views.run import open_run as open_stored_run
 from mosesplug.store import NBestStore
 from mosesplug.tuning.workdir.records import IterationStart, ListFigures
@@ -63,6 +65,22 @@ def test_iterations(work: Path) -> None:
     shown = run._repr_html_()
     assert shown.count("<table>") == 2
     assert "The newest weights" in shown
+
+
+def test_printed_error_rates_are_rates(tmp_path: Path) -> None:
+    """Scores are 1 minus the rate, which labels say; listings and summaries show rates."""
+    run = mosesplug.open_run(make_run(tmp_path / "work", name="WER"))
+    scores = run.iterations["score"].tolist()
+    first, last = (f"{1.0 - score:.4f}" for score in (scores[0], scores[-1]))
+    best = f"{1.0 - max(scores):.4f}"
+    assert len({first, last}) == 2
+    assert f"WER {first} to {last} (best {best})" in repr(run)
+    with open_stored_run(run.path) as stored:
+        listing = StoreListing.of_run(stored, summarize_iterations(stored, oracles=False))
+    head, *rows = next(iter(listing.blocks(Medium()))).plain
+    assert [row[head.index("WER")] for row in rows] == [first, last]
+    assert "1 - WER of the 1-bests" in repr(run.compare_weights(run.weights(1)))
+    assert "1 - WER" in repr(run.explain(1, 1, 2))
 
 
 def test_scores_are_those_of_the_report(work: Path) -> None:

@@ -93,7 +93,7 @@ def stats(options: NbestStatsCommand) -> None:
             for lists in measure_lists(run, last):
                 progress(lists.sentences, run.n_sentences, "lists")
         statistics = StoreStatistics(
-            run.metric_name,
+            run.score_label,
             sums.facts(run.vector, run.names),
             run.space.n_sparse,
             sums.hypotheses,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar
 
 from mosesplug.arrays import Floats
+from mosesplug.metrics.error_rates import display_score
 from mosesplug.results.render.record import (
     Count,
     Measure,
@@ -97,13 +98,15 @@ def list_monitors(iterations: Iterable[IterationFacts]) -> list[str]:
 
 
 def tabulate_iterations(
-    iterations: Sequence[IterationFacts], columns: str, metric: str
+    iterations: Sequence[IterationFacts], columns: str, metric: str, signature: str
 ) -> TextTable:
     """Return a table with a column for each monitor, without empty columns.
 
     Args:
         columns: the fields to show; ``score`` is named as the metric.
+        signature: that of the metric; scores of error rates are shown as rates.
     """
+    iterations = [_display_scores(facts, signature) for facts in iterations]
     shown = zip(
         *tabulate(IterationFacts, iterations, columns, {"score": metric}).plain, strict=True
     )
@@ -113,6 +116,20 @@ def tabulate_iterations(
         for name in list_monitors(iterations)
     ]
     return TextTable(list(zip(*kept, *monitors, strict=True)))
+
+
+def _display_scores(facts: IterationFacts, signature: str) -> IterationFacts:
+    def display(score: float | None) -> float | None:
+        return None if score is None else display_score(signature, score)
+
+    return replace(
+        facts,
+        score=display_score(signature, facts.score),
+        optimum=display(facts.optimum),
+        oracle=display(facts.oracle),
+        held_out=display(facts.held_out),
+        monitors={name: display_score(signature, score) for name, score in facts.monitors.items()},
+    )
 
 
 @dataclass(frozen=True)

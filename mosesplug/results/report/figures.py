@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from mosesplug.errors import UsageError, suggest
-from mosesplug.metrics.error_rates import is_error_rate
+from mosesplug.metrics.error_rates import label_metric
 from mosesplug.results.report.data import ErrorSurface, ReportData, list_monitors
 from mosesplug.results.report.lattice import draw_envelope, draw_lattice
 from mosesplug.results.report.palette import AMBER, BLUE, GRAY, RED, TEAL, follow_the_page
@@ -231,16 +231,12 @@ GRAPH_FIGURES = frozenset({"lattice", "envelope"})
 
 def label_score(data: ReportData) -> str:
     """Return the label of corpus scores; those of an error rate are 1 minus the rate."""
-    return _label(data.metric, data)
+    return label_metric(data.metric, data.signature)
 
 
 def label_sentence_score(data: ReportData) -> str:
     """Return the label of sentence scores."""
-    return _label(data.sentence_metric, data)
-
-
-def _label(metric: str, data: ReportData) -> str:
-    return f"1 - {metric}" if is_error_rate(data.signature) else metric
+    return label_metric(data.sentence_metric, data.signature)
 
 
 def has_matplotlib() -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
+from mosesplug.metrics.error_rates import label_metric
 from mosesplug.results.report.data import LatticeFacts, ReportData
 from mosesplug.results.report.palette import GRAY, SERIES
 
@@ -203,7 +204,7 @@ def draw_envelope(figure: Figure, data: ReportData) -> None:
     for axes in (upper, lower):
         axes.axvline(facts.weight, color="black", linewidth=0.7, linestyle=":")
     upper.set_ylabel("model score")
-    lower.set_ylabel(data.sentence_metric)
+    lower.set_ylabel(label_metric(data.sentence_metric, data.signature))
     lower.set_xlabel(f"weight of {facts.feature} (dotted: the result)")
     # Explicit, since matplotlib leaves out labels that begin with an underscore.
     lower.legend(shown, labels, fontsize=7.5, loc="upper left", bbox_to_anchor=(-0.1, -0.45))

@@ -193,7 +193,8 @@ def _render_sections(data: ReportData, title: str) -> list[str]:
 def _render_head(data: ReportData, title: str) -> str:
     every = [facts.score for facts in data.iterations]
     first, last, best = (
-        format_score(_as_people_write(data, score)) for score in (every[0], every[-1], max(every))
+        format_score(display_score(data.signature, score))
+        for score in (every[0], every[-1], max(every))
     )
     facts = {}
     warnings: tuple[str, ...] = ()
@@ -213,26 +214,9 @@ def _render_head(data: ReportData, title: str) -> str:
     return "\n".join(shown)
 
 
-def _as_people_write(data: ReportData, score: float | None) -> float | None:
-    """Return a corpus score, an error rate as a rate."""
-    return None if score is None else display_score(data.signature, score)
-
-
 def _render_iterations(data: ReportData) -> str:
-    records = [
-        replace(
-            facts,
-            score=display_score(data.signature, facts.score),
-            optimum=_as_people_write(data, facts.optimum),
-            oracle=_as_people_write(data, facts.oracle),
-            held_out=_as_people_write(data, facts.held_out),
-            monitors={
-                name: display_score(data.signature, score) for name, score in facts.monitors.items()
-            },
-        )
-        for facts in data.iterations
-    ]
-    rows = tabulate_iterations(records, _ITERATION_FIELDS, data.metric).plain
+    table = tabulate_iterations(data.iterations, _ITERATION_FIELDS, data.metric, data.signature)
+    rows = table.plain
     less = "; less is better" if is_error_rate(data.signature) else ""
     known = {
         data.metric: f"Score of the decoder's own translations of the tuning set{less}.",

@@ -83,8 +83,8 @@ def compare_iterations(
     return IterationDifference(
         a=a,
         b=b,
-        metric=run.metric_name,
-        sentence_metric=run.metric.sentence_metric,
+        metric=run.score_label,
+        sentence_metric=run.sentence_score_label,
         score_a=_score_first_best(run, records[0], lists[0]),
         score_b=_score_first_best(run, records[1], lists[1]),
         weights_known=all(read_start(record).weights.norm > 0.0 for record in records),
@@ -146,8 +146,8 @@ def compare_first_bests(
     return ReweightedDifference(
         a=weights[0][0],
         b=weights[1][0],
-        metric=run.metric_name,
-        sentence_metric=run.metric.sentence_metric,
+        metric=run.score_label,
+        sentence_metric=run.sentence_score_label,
         score_a=_score_rows(run, rows, here),
         score_b=_score_rows(run, rows, there),
         features=features,

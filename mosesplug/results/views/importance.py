@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
 from mosesplug.escapes import mark_invalid_utf8
+from mosesplug.metrics.error_rates import label_metric
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.results.render.record import Measure, Score, Shown, Text, tabulate
@@ -88,8 +89,9 @@ class Importance:
 
     def blocks(self, _medium: Medium) -> Iterator[Block]:
         """Yield both scores, the features, and what the losses are."""
+        label = label_metric(self.metric, self.signature)
         yield (
-            f"{self.metric} of the merged lists: {self.score:.4f} at the weights "
+            f"{label} of the merged lists: {self.score:.4f} at the weights "
             f"({self.weights_are}), {self.learned_score:.4f} with dense weights learned again "
             "(mert)"
         )
@@ -97,7 +99,7 @@ class Importance:
         if self.untried:
             yield f"({self.untried} more sparse features: --top 0 shows all)"
         yield (
-            f"loss: {self.metric} that is lost without the feature, with the weights of the "
+            f"loss: {label} that is lost without the feature, with the weights of the "
             "others kept, and with those of the dense ones learned again"
         )
 

@@ -82,7 +82,8 @@ class StoreListing:
 
     def blocks(self, _medium: Medium) -> Iterator[Block]:
         """Yield a table, without columns that are empty or 0, and the first sentence ids."""
-        yield tabulate_iterations(self.iterations, f"number date {_FIGURES}", self.metric)
+        columns = f"number date {_FIGURES}"
+        yield tabulate_iterations(self.iterations, columns, self.metric, self.signature)
         if self.ids:
             more = ", ..." if len(self.ids) > _SHOWN_IDS else ""
             yield f"sentence ids: {', '.join(self.ids[:_SHOWN_IDS])}{more}"

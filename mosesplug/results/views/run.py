@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import DataError, UsageError
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.features import FeatureSpace
+from mosesplug.metrics.error_rates import label_metric
 from mosesplug.settings.sentences.weights import describe_weights
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.weights import Weights
@@ -61,6 +62,16 @@ class StoredRun:
     def metric_name(self) -> str:
         """Name of the metric that the run optimizes."""
         return self.signature.partition("|")[0]
+
+    @property
+    def score_label(self) -> str:
+        """Label of corpus scores, as ``1 - WER`` of an error rate."""
+        return label_metric(self.metric_name, self.signature)
+
+    @property
+    def sentence_score_label(self) -> str:
+        """Label of sentence scores, as ``BLEU+1``."""
+        return label_metric(self.metric.sentence_metric, self.signature)
 
     @cached_property
     def metric(self) -> Metric:

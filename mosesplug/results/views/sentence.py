@@ -346,7 +346,7 @@ def read_sentence(
         references=text.reference_sentences(number),
         names=run.names,
         weights=used,
-        sentence_metric=run.metric.sentence_metric,
+        sentence_metric=run.sentence_score_label,
         hypotheses=hypotheses,
         of=len(hypotheses),
     )
