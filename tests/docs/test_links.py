@@ -105,6 +105,7 @@ def test_the_figure_of_sizes_shows_its_table(generated: ModuleType) -> None:
 def test_the_readme_is_short_and_leads_to_lists_in_one_click() -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
     assert len(readme.splitlines()) <= 150
+    assert f"It has {len(algorithms())} algorithms" in readme
     assert "(docs/howto/tune-lists.md)" in readme
 
 
