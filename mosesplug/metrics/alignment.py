@@ -10,9 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Ints32
 from mosesplug.kernels import kernel
-
-Ints = NDArray[np.int32]
 
 BEAM = 40
 """Partial alignments that the search keeps."""
@@ -34,7 +33,7 @@ def _code(position: int) -> np.uint64:
 
 
 @kernel
-def align_words(hypothesis: Ints, reference: Ints, links: Ints) -> int:
+def align_words(hypothesis: Ints32, reference: Ints32, links: Ints32) -> int:
     """Align words of the same class, and return the number of chunks.
 
     Args:
@@ -125,8 +124,8 @@ def align_words(hypothesis: Ints, reference: Ints, links: Ints) -> int:
 def _keep(
     states: NDArray[np.int64],
     codes: NDArray[np.uint64],
-    parents: Ints,
-    choices: Ints,
+    parents: Ints32,
+    choices: Ints32,
     kept: int,
     chunks: int,
     distance: int,

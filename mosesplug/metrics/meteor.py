@@ -36,9 +36,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.arrays import Ints32
 from mosesplug.errors import UsageError, suggest
 from mosesplug.kernels import kernel
-from mosesplug.metrics.alignment import Ints, align_words
+from mosesplug.metrics.alignment import align_words
 from mosesplug.metrics.hypotheses import HypothesisRanges, rewrite_texts
 from mosesplug.metrics.reference_metric import divide
 from mosesplug.metrics.word_metric import WordMetric, WordReferences
@@ -48,15 +49,15 @@ from mosesplug.metrics.words import EncodedHypotheses, ReferenceWords, compile_w
 @kernel
 def _count_matches(
     token_offsets: NDArray[np.int64],
-    words: Ints,
-    classes: Ints,
+    words: Ints32,
+    classes: Ints32,
     n_references: int,
     number: int,
     sentence_ids: NDArray[np.int64],
     offsets: NDArray[np.int64],
-    hypothesis_words: Ints,
-    hypothesis_classes: Ints,
-    counts: Ints,
+    hypothesis_words: Ints32,
+    hypothesis_classes: Ints32,
+    counts: Ints32,
 ) -> None:
     """Write statistics against one reference to ``counts``, int32 ``[n, 5]``.
 
@@ -238,13 +239,13 @@ class Meteor(WordMetric):
         self,
         references: WordReferences,
         hypotheses: EncodedHypotheses,
-        classes: tuple[Ints, Ints],
-        counts: Ints,
+        classes: tuple[Ints32, Ints32],
+        counts: Ints32,
     ) -> None:
         """Write the statistics with the best reference to ``counts``."""
         words = references.words
 
-        def compare(number: int) -> Ints:
+        def compare(number: int) -> Ints32:
             statistics = np.empty_like(counts)
             _count_matches(
                 words.token_offsets,

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.arrays import Floats
+from mosesplug.arrays import Floats, Ints
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.problem import Problem
@@ -26,8 +26,6 @@ __all__ = ["MARK", "DomainSpace", "add_copies", "count_domains"]
 
 MARK = "@"
 """Between a feature and its domain in the name of a copy: ``LM0@news``."""
-
-Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ class DomainSpace:
             shared[self.copied_columns] += self._deviations(vector)[self.names.index(domain)]
         return shared
 
-    def center(self, vector: Floats, counts: Counts) -> Floats:
+    def center(self, vector: Floats, counts: Ints) -> Floats:
         """Return equivalent weights whose shared part is the mean of those of the domains.
 
         Only the sum of shared weight and deviation decides, and its scale decides nothing. So the
@@ -138,7 +136,7 @@ def add_copies(
     return made, copied
 
 
-def count_domains(n_domains: int, domains: NDArray[np.int64], lists: TuningSet) -> Counts:
+def count_domains(n_domains: int, domains: NDArray[np.int64], lists: TuningSet) -> Ints:
     """Return each domain's number of non-empty sentences, int64 ``[n_domains]``."""
     return np.bincount(domains[np.diff(lists.offsets) > 0], minlength=n_domains)
 
