@@ -1,4 +1,4 @@
-"""Check pages: whole, without other files, and without complaints of a browser."""
+"""Render and check pages: whole, without other files, and without complaints of a browser."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from mosesplug.results.report.data import ReportData
+from mosesplug.results.report.page import render_pages
 from tests.waiting import LIMIT
 
-__all__ = ["check_whole", "open_in_browser"]
+__all__ = ["check_whole", "open_in_browser", "render_page"]
 
 
 class _Reader(HTMLParser):
@@ -57,3 +59,8 @@ def open_in_browser(page: str, directory: Path) -> str:
     shown = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=True)
     assert "CONSOLE" not in shown.stderr
     return shown.stdout
+
+
+def render_page(data: ReportData, title: str) -> str:
+    """The printed report of one run."""
+    return render_pages([data], [title], title, None)

@@ -115,20 +115,6 @@ _SURFACES = 24
 _FigureSections = Sequence[tuple[str, str, str]]
 
 
-def render_page(data: ReportData, title: str, script: Script | None = None) -> str:
-    """Return the report of a run as an HTML page.
-
-    Args:
-        data: the data of the report.
-        title: its title.
-        script: the scripts that show the run in a browser; None: the report only.
-
-    Raises:
-        UsageError: matplotlib is missing.
-    """
-    return render_pages([data], [title], title, script)
-
-
 def render_pages(
     reports: Sequence[ReportData], names: Sequence[str], title: str, script: Script | None
 ) -> str:
@@ -138,7 +124,7 @@ def render_pages(
         reports: the data of each report.
         names: the title of each report.
         title: the title of the page.
-        script: as for ``render_page``.
+        script: the scripts that show the runs in a browser; None: the reports only.
 
     Raises:
         UsageError: matplotlib is missing.

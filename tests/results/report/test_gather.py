@@ -18,13 +18,12 @@ from mosesplug.metrics.protocol import score_sentences
 from mosesplug.metrics.registry import metric_of_text
 from mosesplug.results.report.data import FeatureFacts
 from mosesplug.results.report.gather import STEPS, _shorten_names, gather_report_steps
-from mosesplug.results.report.page import render_page
 from mosesplug.results.views.list_statistics import measure_features, read_batches
 from mosesplug.results.views.lists import compute_error_surfaces
 from mosesplug.results.views.run import StoredRun, open_run
 from mosesplug.results.views.texts import ParallelText
 from mosesplug.tuning_set import TuningSet
-from tests.results.pages import check_whole
+from tests.results.pages import check_whole, render_page
 from tests.results.runs import GRAPH, LISTS, REFERENCE, gather_report, make_run, read_graph
 
 

@@ -19,10 +19,10 @@ from mosesplug.results.report.figures import (
     render_surface_svgs,
     render_svg,
 )
-from mosesplug.results.report.page import render_page, render_pages
+from mosesplug.results.report.page import render_pages
 from mosesplug.results.views.run import open_run
 from mosesplug.results.views.texts import ParallelText
-from tests.results.pages import check_whole, open_in_browser
+from tests.results.pages import check_whole, open_in_browser, render_page
 from tests.results.runs import REFERENCE, gather_report, make_run, read_graph
 
 pytest.importorskip("matplotlib")

@@ -14,7 +14,6 @@ from mosesplug.api.run import open_run
 from mosesplug.errors import DataError, UsageError
 from mosesplug.events import EpochProgress, Event
 from mosesplug.results.report.gather import gather_report_steps
-from mosesplug.results.report.page import render_page
 from mosesplug.results.views.maintenance import verify_store
 from mosesplug.results.views.run import open_run as open_stored_run
 from mosesplug.results.views.texts import ParallelText
@@ -24,6 +23,7 @@ from mosesplug.store import NBestStore
 from mosesplug.tuning import guarding, tune
 from mosesplug.tuning.warning_signs import WarningSign
 from mosesplug.tuning_set import TuningSet
+from tests.results.pages import render_page
 
 pytestmark = pytest.mark.usefixtures("decoder_in_process")
 
