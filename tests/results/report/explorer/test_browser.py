@@ -264,6 +264,16 @@ def test_keyboard_focus_follows_the_sentence(shown: Shown) -> None:
     browser.resize(1150, 800)
 
 
+def test_arrow_keys_move_between_views(shown: Shown) -> None:
+    browser = shown.open("#tab=weights")
+    chosen = "document.querySelector('[role=tab][aria-selected=true]')"
+    for options, tab in (("altKey: true", "weights"), ("", "report"), ("", "runs")):
+        event = f"new KeyboardEvent('keydown', {{ key: 'ArrowLeft', {options} }})"
+        browser.evaluate(f"{chosen}.dispatchEvent({event})")
+        assert browser.evaluate(f"{chosen}.id") == f"tab-{tab}"
+    assert browser.evaluate("document.activeElement.id") == "tab-runs"
+
+
 def test_zoom_of_a_chart(shown: Shown) -> None:
     browser = shown.open("#tab=curves")
     ticks = (

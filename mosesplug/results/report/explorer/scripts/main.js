@@ -75,9 +75,12 @@ function show(session, node, report) {
   }
   /** @param {KeyboardEvent} event */
   function moveTab(event) {
+    // Alt and an arrow are the browser's.
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
     const moves = { ArrowRight: 1, ArrowLeft: -1 };
     const move = moves[/** @type {"ArrowLeft"} */ (event.key)];
     if (move === undefined) return;
+    event.preventDefault();
     const at = tabs.findIndex(([name]) => name === session.tab);
     const to = (at + move + tabs.length) % tabs.length;
     choose(tabs[to][0]);
