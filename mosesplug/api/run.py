@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
@@ -37,19 +37,16 @@ from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Metric
 from mosesplug.metrics.error_rates import display_score, is_error_rate
 from mosesplug.results.report.data import HeldOutScore, IterationFacts
-from mosesplug.results.report.explorer.page import make_script
-from mosesplug.results.report.explorer.run_data import gather_explorer
 from mosesplug.results.report.figures import (
     GRAPH_FIGURES,
     check_figure,
     render_png,
     require_matplotlib,
 )
-from mosesplug.results.report.gather import STEPS, gather_figure, gather_report_steps
-from mosesplug.results.report.page import render_pages
+from mosesplug.results.report.gather import gather_figure
+from mosesplug.results.report.runs import RunSource, render_runs
 from mosesplug.results.views.first_bests import compare_first_bests
 from mosesplug.results.views.hypotheses import read_hypotheses
-from mosesplug.results.views.importing import open_as_store
 from mosesplug.results.views.list_statistics import list_held_out_scores, summarize_iterations
 from mosesplug.results.views.run import StoredRun
 from mosesplug.results.views.run import open_run as open_stored_run
@@ -66,9 +63,6 @@ from mosesplug.tuning_set import SparseRows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-_STEPS = (*STEPS, "lists to explore")
-"""Parts of a report, in order."""
 
 _ITERATIONS = (
     "iteration=number date sentences hypotheses new_hypotheses graphs stored_bytes change score "
@@ -568,7 +562,8 @@ def report(
         >>> mosesplug.report("mert-work", "page.html", examples=1).name
         'page.html'
     """
-    runs = [run] if isinstance(run, Run | str | PathLike) else list(run)
+    one_or_more = [run] if isinstance(run, Run | str | PathLike) else run
+    runs = [_describe_source(run, references, source, ids) for run in one_or_more]
     if not runs:
         raise UsageError("a report needs at least one run")
     examples, dpi = check_integer(examples, "examples", 0), check_integer(dpi, "dpi", 50)
@@ -590,7 +585,7 @@ def report(
         }
         for name in (name for name, is_given in of_page.items() if is_given):
             raise UsageError(f"the figure {figure} does not depend on {{--{name}}}: omit it")
-        with _open_with_text(runs[0], references, source, ids) as (stored, text):
+        with runs[0].open() as (stored, text):
             text.check_length(stored.n_sentences)
             content = render_png(figure, gather_figure(stored, figure, sentence), dpi)
         path = Path(output or f"{figure}.png")
@@ -601,55 +596,30 @@ def report(
     if all_hypotheses and max_size != 15.0:
         raise UsageError("{--all-hypotheses} and {--max-size} exclude each other: use one of them")
     require_matplotlib()
-    places = [one.path if isinstance(one, Run) else Path(one) for one in runs]
-    names = _name_runs(places)
-    most = None if all_hypotheses else max_size * 1_000_000 / len(runs)
-    reports, explorers = [], []
     with open_progress(progress) as show_progress:
-        for number, one in enumerate(runs):
-            parts = range(number * len(_STEPS), len(runs) * len(_STEPS))
-            with _open_with_text(one, references, source, ids) as (stored, text):
-                steps = gather_report_steps(stored, text, examples, sentence, report_metrics)
-                for done, data in enumerate(steps, start=parts.start + 1):  # noqa: B007 - the last one
-                    show_progress(done, parts.stop, "parts of the report")
-                reports.append(data)
-                explorer = gather_explorer(stored, text, data, names[number], most, sentences)
-                explorers.append(explorer)
-                show_progress(parts.start + len(_STEPS), parts.stop, "parts of the report")
+        page = render_runs(
+            runs,
+            title,
+            show_progress,
+            examples=examples,
+            lattice=sentence,
+            watched=report_metrics,
+            sentences=sentences,
+            most_bytes=None if all_hypotheses else max_size * 1_000_000,
+        )
     path = Path(output or "report.html")
-    titles = [f"Tuning in {where}" for where in places]
-    whole = title or (titles[0] if len(runs) == 1 else f"Tuning in {', '.join(names)}")
-    titles = [whole] if len(runs) == 1 else titles
-    page = render_pages(reports, titles, whole, make_script(explorers))
     write_atomic(path, mark_invalid_utf8(page).encode())
     return path
 
 
-@contextmanager
-def _open_with_text(
+def _describe_source(
     run: Run | StrPath, references: StrPath | None, source: StrPath | None, ids: bool | None
-) -> Iterator[tuple[StoredRun, ParallelText]]:
-    """Open a run, or what ``mert-moses.pl`` left of one, with its texts."""
-    where, store = (run.path, run.store) if isinstance(run, Run) else (Path(run), None)
-    references_path = None if references is None else Path(references)
-    source_path = None if source is None else Path(source)
-    with (
-        open_as_store(where, references_path, source_path) as place,
-        open_stored_run(place, opened=store) as stored,
-    ):
-        yield stored, ParallelText.read(source_path, references_path, stored.store, ids)
-
-
-def _name_runs(places: Sequence[Path]) -> list[str]:
-    """Return a name of each run: that of its directory, or its path."""
-    workspaces = [Workspace(place.parent, 0) for place in places]
-    directories = [
-        place.parent if workspace.store == place else place
-        for place, workspace in zip(places, workspaces, strict=True)
-    ]
-    names = [directory.resolve().name or str(directory) for directory in directories]
-    if len(set(names)) < len(names):
-        names = [str(place) for place in places]
-    if len(set(names)) < len(names):
-        names = [f"{name} ({number})" for number, name in enumerate(names, start=1)]
-    return [mark_invalid_utf8(name) for name in names]
+) -> RunSource:
+    path, store = (run.path, run.store) if isinstance(run, Run) else (Path(run), None)
+    return RunSource(
+        path,
+        store,
+        None if references is None else Path(references),
+        None if source is None else Path(source),
+        ids,
+    )
