@@ -35,7 +35,7 @@ from mosesplug.errors import StoreError, StoreInUse, UsageError, count_noun
 from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Metric
-from mosesplug.metrics.error_rates import display_score, is_error_rate
+from mosesplug.metrics.error_rates import display_score, is_error_rate, label_metric
 from mosesplug.results.report.data import HeldOutScore, IterationFacts
 from mosesplug.results.report.figures import (
     GRAPH_FIGURES,
@@ -461,10 +461,15 @@ class Run:
         return f"Run({str(self.path)!r}: {self._describe()})"
 
     def _repr_html_(self) -> str:
-        head = f"<p><b>{escape(str(self.path))}</b>: {escape(self._describe())}</p>\n"
+        about = self._describe()
+        if is_error_rate(self.signature):
+            about += f"; scores in tables are {label_metric(self.metric, self.signature)}"
+        head = f"<p><b>{escape(str(self.path))}</b>: {escape(about)}</p>\n"
+        parts = [head, self.iterations._repr_html_()]
+        if len(held_out := self.held_out):
+            parts += ["<p>Held-out set and monitors</p>\n", held_out._repr_html_()]
         title = "Weights of the result" if self.is_finished else "The newest weights"
-        weights = f"<p>{title}</p>\n{self.weights()._repr_html_()}"
-        return f"{head}{self.iterations._repr_html_()}\n{weights}"
+        return "".join([*parts, f"<p>{title}</p>\n", self.weights()._repr_html_()])
 
     def _describe(self) -> str:
         signature = self.signature

@@ -63,7 +63,8 @@ def test_iterations(work: Path) -> None:
     assert "2 iterations, BLEU" in repr(run)
     assert "not finished" in repr(run)
     shown = run._repr_html_()
-    assert shown.count("<table>") == 2
+    assert shown.count("<table>") == 3
+    assert "Held-out set and monitors" in shown
     assert "The newest weights" in shown
 
 
@@ -75,6 +76,7 @@ def test_printed_error_rates_are_rates(tmp_path: Path) -> None:
     best = f"{1.0 - max(scores):.4f}"
     assert len({first, last}) == 2
     assert f"WER {first} to {last} (best {best})" in repr(run)
+    assert "scores in tables are 1 - WER" in run._repr_html_()
     with open_stored_run(run.path) as stored:
         listing = StoreListing.of_run(stored, summarize_iterations(stored, oracles=False))
     head, *rows = next(iter(listing.blocks(Medium()))).plain
