@@ -5,12 +5,21 @@ An error names the path, the line, what is wrong, and what to do.
 
 from __future__ import annotations
 
+import errno
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from os import PathLike, fspath
 
 LONGEST_QUOTE = 40
+MACHINE_REMEDIES: Mapping[int, str] = {
+    errno.EIO: "The disk fails: see the system's log",
+    errno.EMFILE: "Allow more open files (ulimit -n)",
+    errno.ENFILE: "Other programs have opened too many: end some",
+    errno.EAGAIN: "Allow more processes and threads (ulimit -u), or end some",
+    errno.ENOMEM: "Use a machine with more memory",
+}
+"""Remedies for errors that the machine makes, whatever the file, by error number."""
 _LONGEST_MESSAGE = 1000
 _FIELD = re.compile(r'\{-{2}([^ {}]+)(?: ("[^"]*"(?=\})|[^}]*))?\}')
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")

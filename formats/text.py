@@ -29,7 +29,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import BinaryIO, Literal, Protocol, cast
 
-from formats.errors import FormatError
+from formats.errors import MACHINE_REMEDIES, FormatError
 from formats.pipes import InputFile
 
 StrPath = str | PathLike[str]
@@ -323,7 +323,9 @@ def _unreadable(path: StrPath, error: OSError | ValueError) -> FormatError:
     return FormatError(
         f"cannot be read: {getattr(error, 'strerror', None) or error}",
         path=fspath(path),
-        remedy="Check the name and the permissions",
+        remedy=MACHINE_REMEDIES.get(
+            getattr(error, "errno", None) or 0, "Check the name and the permissions"
+        ),
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 from formats.decimals import parse_number
-from formats.errors import FormatError
+from formats.errors import MACHINE_REMEDIES, FormatError
 from formats.nbest.entry import BLANKS, is_not_finite
 from formats.text import open_text
 
@@ -22,7 +22,7 @@ def search_directory(find: Callable[[Path], _Result], path: Path) -> _Result:
         raise FormatError(
             f"cannot be read: {error.strerror}",
             path=error.filename or path,
-            remedy="Check the name and the permissions",
+            remedy=MACHINE_REMEDIES.get(error.errno or 0, "Check the name and the permissions"),
         ) from error
 
 

@@ -41,7 +41,7 @@ PHASES = {
     ("iteration.py", "store_lists"): "ingest",
     ("source.py", "add"): "ingest",
     ("environment.py", "write"): "commit",
-    ("iteration.py", "optimize_weights"): "optimizing",
+    ("optimization.py", "optimize_weights"): "optimizing",
     ("epochs.py", "run_epoch"): "optimizing",
     ("stale.py", "run_stale_epoch"): "optimizing",
     ("mixing.py", "mix_weights"): "mixing",

@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 from typing import Any
 
+from formats.errors import MACHINE_REMEDIES
 from mosesplug.cli.shared.streams import STDOUT, discard_stdout, standard_streams
 from mosesplug.errors import MosesplugError, Spelling, UsageError, spell_option
 
@@ -40,17 +41,13 @@ _NO_THREAD = "can't start new thread"
 """The message of Python's RuntimeError."""
 _FEW_FILES = 64
 _REMEDIES = {
+    **{number: f"{remedy}." for number, remedy in MACHINE_REMEDIES.items()},
     errno.ENOSPC: "Free some room on that disk.",
     errno.EDQUOT: "Free some of your share of that disk.",
     errno.EFBIG: "Allow larger files (ulimit -f), or use a file system that has them.",
-    errno.EIO: "The disk fails: see the system's log.",
     errno.EROFS: "Make it writable, or name another place.",
     errno.EACCES: "Give permission, or name another place.",
     errno.EBADF: "A standard stream is closed: redirect it, for example to /dev/null.",
-    errno.EMFILE: "Allow more open files (ulimit -n).",
-    errno.ENFILE: "Other programs have opened too many: end some.",
-    errno.EAGAIN: "Allow more processes and threads (ulimit -u), or end some.",
-    errno.ENOMEM: "Use a machine with more memory.",
 }
 """Remedies for system errors, by error number."""
 
