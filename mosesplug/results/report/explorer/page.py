@@ -20,8 +20,9 @@ from mosesplug.results.report.explorer.comparison import compare_runs
 from mosesplug.results.report.explorer.run_data import ExplorerRun
 
 _MODULES = (
-    *("format", "metrics", "data", "scorer", "words", "state", "conditions", "elements", "chart"),
-    *("session", "weights_view", "sentences_view", "curves_view", "runs_view", "main"),
+    *("format", "metrics", "data", "model_scores", "scorer", "words", "state", "conditions"),
+    *("elements", "chart", "session", "weights_view", "sentences_view", "curves_view", "runs_view"),
+    "main",
 )
 """Modules of the page; each imports only those before it."""
 

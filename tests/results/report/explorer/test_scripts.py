@@ -35,8 +35,9 @@ PROGRAM = """
 import { readFileSync } from "node:fs";
 const scripts = process.argv[1];
 const load = (name) => import(`file://${scripts}/${name}.js`);
-const [metrics, data, scorer, sessions, format, words, state, conditions] = await Promise.all(
-  ["metrics", "data", "scorer", "session", "format", "words", "state", "conditions"].map(load));
+const names = ["metrics", "data", "model_scores", "scorer", "session", "format", "words", "state"];
+const [metrics, data, models, scorer, sessions, format, words, state, conditions] =
+  await Promise.all([...names, "conditions"].map(load));
 const task = JSON.parse(readFileSync(0, "utf8"));
 const answer = { scores: [], sentences: [], lengths: [], runs: [] };
 for (const { formula, rows } of task.metrics) {
@@ -47,15 +48,16 @@ for (const { formula, rows } of task.metrics) {
 for (const { document, weights, probes } of task.runs) {
   const lists = await data.RunLists.read(document);
   const run = new sessions.RunSession(document, lists);
+  const result = run.pointWeights(run.points.length - 1);
   const decisions = weights.map(({ dense, factor }) => {
-    const own = { ...run.pointWeights(run.points.length - 1), dense, factor };
+    const own = { ...result, dense, factor };
     const { choice, score } = run.decide(own);
     return { choice: [...choice], score: format.formatScore(score) };
   });
   const surfaces = probes.map((at, feature) => {
     const { weights, scores, choice, totals } = run.present;
     const slopes = feature < lists.features.length ? lists.features[feature]
-      : scorer.computeSparseShares(lists, weights);
+      : models.computeSparseShares(lists, weights);
     const value = feature < lists.features.length ? weights.dense[feature] : weights.factor;
     const line = { slopes, scores, choice, totals, at: value, low: -3, high: 3 };
     const { ends, scores: heights } = scorer.computeSurface(lists, line);
@@ -125,6 +127,15 @@ def make_task(run: StoredRun, rng: np.random.Generator) -> tuple[dict[str, Any],
     document = gather_explorer(run, ParallelText(), report, "run", None).document
     result = run.vector
     weights = [(rng.integers(-2, 3, size=3) / 4, float(rng.integers(-2, 3))) for _ in range(8)]
+    # Weights that move one by one: equal sums of tenths differ in their last bits.
+    dense, factor = weights[-1]
+    for step in range(60):
+        if step % 4 < 3:
+            dense = dense.copy()
+            dense[step % 4] = rng.integers(-3, 4) / 10
+        else:
+            factor = float(rng.integers(-3, 4) / 10)
+        weights.append((dense, factor))
     choices = [decode(run, np.append(dense, factor * result[3:])) for dense, factor in weights]
     # Model scores are exact there, so that ties are ties, and no two hypotheses cross.
     places = (2 * rng.integers(-1400, 1400, size=(4, 8)) + 1) / 1024

@@ -32,6 +32,7 @@ const TYPES = {
   Float64: Float64Array,
 };
 
+const LINE_END = 10;
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /**
@@ -116,6 +117,15 @@ export class RunLists {
     if (this.offsets[sentence] === this.offsets[sentence + 1]) return [];
     const bytes = this._texts.subarray(this._textOffsets[sentence], this._textOffsets[sentence + 1]);
     return decoder.decode(bytes).split("\n").map(escapeControls);
+  }
+
+  /** @param {number} sentence @param {number} row one of its hypotheses @returns {string} its text */
+  text(sentence, row) {
+    let start = this._textOffsets[sentence];
+    for (let k = this.offsets[sentence]; k < row; k++) start = this._texts.indexOf(LINE_END, start) + 1;
+    const next = this._texts.indexOf(LINE_END, start);
+    const end = row + 1 < this.offsets[sentence + 1] ? next : this._textOffsets[sentence + 1];
+    return escapeControls(decoder.decode(this._texts.subarray(start, end)));
   }
 
   /** @param {number} sentence @returns {string} its id, as the lists have it */

@@ -105,7 +105,7 @@ function listDifferences(first, second, place, openSentence) {
     const chosen = [first, second].map((run) => {
       const row = run.present.choice[sentence];
       return {
-        text: row < 0 ? "" : run.lists.texts(sentence)[row - run.lists.offsets[sentence]],
+        text: row < 0 ? "" : run.lists.text(sentence, row),
         score: run.sentenceScores === null || row < 0 ? NaN : run.sentenceScores[row],
       };
     });

@@ -1,42 +1,12 @@
-// Model scores, choices, corpus scores, and error surfaces.
+// Statistics, scores, and error surfaces of chosen hypotheses.
 
 import { findLengths, scoreSentence, scoreTotals } from "./metrics.js";
 
 /**
  * @typedef {import("./data.js").RunLists} Lists
- * @typedef {{dense: Float64Array, sparse: Float64Array, factor: number}} Weights
- *   `sparse` are the weights of the sparse features, which `factor` multiplies
  * @typedef {{ends: Float64Array, scores: Float64Array}} Surface
  *   `ends` of the intervals with equal score, ascending, one more than `scores`
  */
-
-/**
- * Write `w . h` of every hypothesis; sums run in feature order, so that ties are those of Python.
- * @param {Lists} lists
- * @param {Weights} weights
- * @param {Float64Array} scores output
- */
-export function computeModelScores(lists, weights, scores) {
-  scores.fill(0);
-  addColumns(lists, 0, weights.dense, scores);
-  if (lists.sparse === null) return;
-  addSparseShares(lists.sparse, weights, scores);
-}
-
-/**
- * @param {NonNullable<Lists["sparse"]>} sparse
- * @param {Weights} weights
- * @param {Float64Array} scores in and output
- */
-function addSparseShares(sparse, weights, scores) {
-  const { offsets, columns, values } = sparse;
-  const scaled = weights.sparse.map((weight) => weights.factor * weight);
-  for (let row = 0; row < scores.length; row++) {
-    let sum = 0;
-    for (let i = offsets[row]; i < offsets[row + 1]; i++) sum += values[i] * scaled[columns[i]];
-    scores[row] += sum;
-  }
-}
 
 /**
  * Return the row of each sentence's 1-best, -1 for an empty list; ties go to the first.
@@ -67,9 +37,10 @@ export function findFirstBest(lists, scores) {
 export function sumStatistics(lists, choice) {
   return Float64Array.from(lists.stats, (column) => {
     let sum = 0;
-    choice.forEach((row, sentence) => {
+    for (let sentence = 0; sentence < choice.length; sentence++) {
+      const row = choice[sentence];
       if (row >= 0) sum += weigh(lists, sentence) * column[row];
-    });
+    }
     return sum;
   });
 }
@@ -138,35 +109,6 @@ export function findHighest(lists, sentence, value, model) {
     }
   }
   return best;
-}
-
-/**
- * Return what each hypothesis adds to its model score per unit of the sparse factor.
- * @param {Lists} lists
- * @param {Weights} weights
- * @returns {Float64Array}
- */
-export function computeSparseShares(lists, weights) {
-  const shares = new Float64Array(lists.n);
-  if (lists.sparse !== null) addSparseShares(lists.sparse, { ...weights, factor: 1 }, shares);
-  return shares;
-}
-
-/**
- * Add a weighted sum of the values of consecutive features.
- * @param {Lists} lists
- * @param {number} first
- * @param {Float64Array} weights
- * @param {Float64Array} sums in and output
- * @returns {Float64Array} `sums`
- */
-export function addColumns(lists, first, weights, sums) {
-  weights.forEach((weight, k) => {
-    if (weight === 0) return;
-    const column = lists.features[first + k];
-    for (let row = 0; row < sums.length; row++) sums[row] += weight * column[row];
-  });
-  return sums;
 }
 
 /**

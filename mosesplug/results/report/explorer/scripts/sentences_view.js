@@ -4,6 +4,7 @@ import { parseConditions } from "./conditions.js";
 import { describeMissingLists } from "./data.js";
 import { button, choice, element, keepFocus, replaceChildren, reveal, table } from "./elements.js";
 import { formatCount, formatDifference, formatFixed, formatScore } from "./format.js";
+import { computeSparseShare } from "./model_scores.js";
 import { findHighest } from "./scorer.js";
 import { makeBaseChoice } from "./weights_view.js";
 import { compareWords } from "./words.js";
@@ -123,11 +124,10 @@ export function makeSentencesView(session) {
       head("length", "length", "Number of words of the 1-best"),
     ];
     const body = shown.slice(page * PAGE, (page + 1) * PAGE).map((row) => {
-      const texts = run.lists.texts(row.sentence);
       const name = run.lists.name(row.sentence);
       return [
         button(name, () => open(row.sentence), { "aria-label": `Open sentence ${name}`, "data-sentence": row.sentence }),
-        element("bdi", {}, row.row < 0 ? "(empty list)" : texts[row.row - run.lists.offsets[row.sentence]]),
+        element("bdi", {}, row.row < 0 ? "(empty list)" : run.lists.text(row.sentence, row.row)),
         ...(hasScores ? [formatScore(row.score), row.change === 0 ? "" : formatDifference(row.change), formatScore(row.loss)] : []),
         String(row.length),
       ];
@@ -296,7 +296,7 @@ function searchSentences(session, run) {
         return lists.texts(sentence);
       default: {
         const row = run.present.choice[sentence];
-        return row < 0 ? [] : [lists.texts(sentence)[row - lists.offsets[sentence]]];
+        return row < 0 ? [] : [lists.text(sentence, row)];
       }
     }
   };
@@ -454,10 +454,10 @@ function renderShares(run, best, other, ranks, roles) {
   const { dense } = run.present.weights;
   const names = [...run.run.features];
   const pairs = names.map((_, k) => [best, other].map((row) => dense[k] * run.lists.features[k][row]));
-  const sparse = [best, other].map((row) => shareOfSparse(run, row));
-  if (run.lists.sparse !== null) {
+  const { sparse } = run.lists;
+  if (sparse !== null) {
     names.push("sparse features");
-    pairs.push(sparse);
+    pairs.push([best, other].map((row) => computeSparseShare(sparse, run.present.weights, row)));
   }
   const largest = Math.max(...pairs.flat().map(Math.abs)) || 1;
   const isSame = best === other;
@@ -494,16 +494,4 @@ function renderShares(run, best, other, ranks, roles) {
     table([header, ...body], { last: true }),
     others.length > 0 && reveal(`The ${formatCount(others.length)} others`, () =>
       table([header, ...others.map((k) => line(names[k], pairs[k]))], { last: true })));
-}
-
-/** @param {RunSession} run @param {number} row */
-function shareOfSparse(run, row) {
-  const { sparse } = run.lists;
-  if (sparse === null) return 0;
-  const { sparse: weights, factor } = run.present.weights;
-  let sum = 0;
-  for (let i = sparse.offsets[row]; i < sparse.offsets[row + 1]; i++) {
-    sum += sparse.values[i] * (factor * weights[sparse.columns[i]]);
-  }
-  return sum;
 }

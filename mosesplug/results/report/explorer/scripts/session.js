@@ -1,20 +1,36 @@
 // What the reader looks at: a run, its present weights, and the weights to compare with.
 
-import {
-  computeModelScores,
-  findFirstBest,
-  scoreCorpus,
-  scoreHypotheses,
-  sumStatistics,
-} from "./scorer.js";
+import { Chooser, computeModelScores } from "./model_scores.js";
+import { findFirstBest, scoreCorpus, scoreHypotheses, sumStatistics } from "./scorer.js";
 
 /**
  * @typedef {import("./data.js").RunDocument} RunDocument
  * @typedef {import("./data.js").RunLists} Lists
- * @typedef {import("./scorer.js").Weights} Weights
- * @typedef {{weights: Weights, scores: Float64Array, choice: Int32Array, totals: Float64Array,
- *   score: number | null}} Decision what weights choose, and its corpus score as people read it
+ * @typedef {import("./model_scores.js").Weights} Weights
  */
+
+/** What weights choose, and its corpus score as people read it. */
+class Decision {
+  /** @param {Lists} lists @param {Weights} weights @param {Int32Array} choice */
+  constructor(lists, weights, choice) {
+    this._lists = lists;
+    this.weights = weights;
+    this.choice = choice;
+    this.totals = sumStatistics(lists, choice);
+    this.score = scoreCorpus(lists.run, this.totals);
+    /** @type {Float64Array | null} */
+    this._scores = null;
+  }
+
+  /** @returns {Float64Array} the model scores of all hypotheses, computed when they are first read */
+  get scores() {
+    if (this._scores === null) {
+      this._scores = new Float64Array(this._lists.n);
+      computeModelScores(this._lists, this.weights, this._scores);
+    }
+    return this._scores;
+  }
+}
 
 /** A run with its lists and the present weights. */
 export class RunSession {
@@ -23,6 +39,7 @@ export class RunSession {
     this.run = run;
     this.lists = lists;
     this.points = run.points ?? [];
+    this._chooser = new Chooser(lists);
     this.sentenceScores = scoreHypotheses(lists);
     /** @type {Int32Array | null} */
     this.oracles = this.sentenceScores && findFirstBest(lists, this.sentenceScores);
@@ -47,11 +64,7 @@ export class RunSession {
 
   /** @param {Weights} weights @returns {Decision} */
   decide(weights) {
-    const scores = new Float64Array(this.lists.n);
-    computeModelScores(this.lists, weights, scores);
-    const choice = findFirstBest(this.lists, scores);
-    const totals = sumStatistics(this.lists, choice);
-    return { weights, scores, choice, totals, score: scoreCorpus(this.run, totals) };
+    return new Decision(this.lists, weights, this._chooser.choose(weights));
   }
 
   /** @param {Weights} weights @param {boolean} [remember] whether undo returns to the present ones */

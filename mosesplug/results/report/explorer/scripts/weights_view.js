@@ -3,13 +3,14 @@
 import { describeMissingLists } from "./data.js";
 import { button, choice, drawing, element, replaceChildren } from "./elements.js";
 import { formatCount, formatDifference, formatScore, formatWeight } from "./format.js";
-import { addColumns, computeSparseShares, computeSurface, findLengthRatio } from "./scorer.js";
+import { computeSparseShares, sumColumns } from "./model_scores.js";
+import { computeSurface, findLengthRatio } from "./scorer.js";
 import { parseNumber } from "./state.js";
 
 /**
  * @typedef {import("./session.js").Session} Session
  * @typedef {import("./session.js").RunSession} RunSession
- * @typedef {import("./scorer.js").Weights} Weights
+ * @typedef {import("./model_scores.js").Weights} Weights
  * @typedef {{name: string, title?: string, range: [number, number], get: (weights: Weights) => number,
  *   set: (weights: Weights, value: number) => Weights,
  *   slopes: () => Float32Array | Float64Array}} Direction
@@ -198,17 +199,16 @@ function listChanged(run, sentences, open) {
     return [head, element("p", { class: "note" },
       `The present weights and those of ${run.points[run.basePoint].label} choose the same hypotheses.`)];
   }
-  /** @param {number} sentence */
-  const gain = (sentence) => scores === null ? 0 :
-    scores[run.present.choice[sentence]] - scores[run.base.choice[sentence]];
-  const sorted = [...sentences].sort((a, b) => Math.abs(gain(b)) - Math.abs(gain(a)) || a - b);
-  const items = sorted.slice(0, MOST_LISTED).map((sentence) => {
-    const texts = run.lists.texts(sentence);
-    const text = texts[run.present.choice[sentence] - run.lists.offsets[sentence]];
+  const { present, base } = run;
+  const sorted = sentences.map((sentence) => {
+    const gain = scores === null ? 0 : scores[present.choice[sentence]] - scores[base.choice[sentence]];
+    return { sentence, gain, size: Math.abs(gain) };
+  }).sort((a, b) => b.size - a.size || a.sentence - b.sentence);
+  const items = sorted.slice(0, MOST_LISTED).map(({ sentence, gain }) => {
     return element("li", {},
       button(run.lists.name(sentence), () => open(sentence), { "aria-label": `Open sentence ${run.lists.name(sentence)}` }),
-      scores && element("span", { class: "gain" }, formatDifference(gain(sentence))),
-      element("bdi", {}, text));
+      scores && element("span", { class: "gain" }, formatDifference(gain)),
+      element("bdi", {}, run.lists.text(sentence, present.choice[sentence])));
   });
   const more = sorted.length > MOST_LISTED
     ? element("p", { class: "note" }, `The ${MOST_LISTED} with the largest differences; all are in Sentences, “changed only”.`)
@@ -530,7 +530,7 @@ function followGroup(run, name, first, end) {
       base.forEach((weight, k) => (dense[first + k] = value * weight));
       return { ...weights, dense };
     },
-    slopes: () => addColumns(run.lists, first, base, new Float64Array(run.lists.n)),
+    slopes: () => sumColumns(run.lists, first, base),
   };
 }
 
