@@ -205,7 +205,7 @@ class RelativeMarginOptions(GraphCostOptions):
         Opt(
             "hypotheses that the bound holds for: all, or the worst",
             details="The worst hypothesis of a sentence is that of the largest cost.",
-            source="all: Eidelman et al. 2013, eq. 4; worst: Neubig & Watanabe 2016, eq. 32",
+            source="all: Eidelman et al. 2013, eq. 5; worst: Neubig & Watanabe 2016, eq. 32",
         ),
     ] = "all"
     bound_slack: Annotated[
