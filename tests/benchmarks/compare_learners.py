@@ -12,10 +12,9 @@ weights that the first list was decoded with, as a tuning run would; they saw no
 measures them; then the weights that Moses' own programs ended with on the same lists, from other
 starts (recorded; MERT with one seed).
 ``mixing``: the pattern of Watanabe (2012), Table 2: shards whose weights are averaged, against a
-line search between the old weights and the average; rank learning with the paper's settings, and
-MIRA in the form of its equation 13 (``rank-mira``, which has no such settings). Learned from every
-eighth sentence, from the first on; BLEU of all sentences with odd numbers, which are not learned
-from.
+line search between the old weights and the average; rank learning, and MIRA in the form of its
+equation 13 (``rank-mira``), with the paper's settings. Learned from every eighth sentence, from the
+first on; BLEU of all sentences with odd numbers, which are not learned from.
 ``batch``: the pattern of its Table 3, in the same way: mini-batches of 1, 4, 8 and 16 sentences.
 ``ranking``: forms of rank learning, from starting weights of L1 norm 1 as in a run. The sentences
 with even numbers, and those with odd ones, are cut into four folds; each fold is decided with
@@ -52,7 +51,6 @@ from mosesplug.optimizers import (
     algorithms,
     corpus_score,
 )
-from mosesplug.optimizers.online.oro.options import OroOptions
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.algorithm_options import make_options
 from mosesplug.settings.sharding import Mixing, Sharding
@@ -110,10 +108,8 @@ class Task:
         return make_options(tuner, changed)
 
     def in_shards(self, name: str, mixing: Mixing, **changed: object) -> Run:
-        """Learn on shards, in the paper's variant if there is one; score other sentences."""
-        tuner = algorithm(name)
-        if issubclass(tuner.options, OroOptions):
-            changed = {"variant": "paper", **changed}
+        """Learn on shards, in the paper's variant; score other sentences."""
+        tuner, changed = algorithm(name), {"variant": "paper", **changed}
         learned = self.some_sentences(0, EVERY)
 
         def run(seed: int) -> float:

@@ -43,7 +43,13 @@ def test_values_take_the_fields_types() -> None:
     assert make_options(fake(), {"rounds": 2}) == Options(2)
 
 
-@pytest.mark.parametrize("name", ["rm-pa", "rm-cp", "adagrad", "rampion", "pro", "pro+mert"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("rm-pa", "rm-cp", "adagrad", "rampion", "pro", "pro+mert"),
+        *("oro", "o-oro", "oro-softmax", "o-oro-softmax", "rank-mira"),
+    ],
+)
 def test_paper_variants_set_what_the_manual_says(name: str) -> None:
     page = Path(__file__).parents[2] / "docs" / "algorithms" / "papers.md"
     (section,) = (

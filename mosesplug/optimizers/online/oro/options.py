@@ -47,10 +47,14 @@ class OracleOptions(CostOptions):
             source="Watanabe 2012, Algorithm 3",
         ),
     ] = True
+    zero_start: Annotated[
+        bool, Opt("start learning from zero weights", source="Watanabe 2012, Algorithm 2")
+    ] = False
 
 
 _PAPER: Mapping[str, object] = MappingProxyType(
     {
+        "batch": 16,
         "averaging": "best",
         "cost": "corpus",
         "oracles": "best",
@@ -65,6 +69,7 @@ _PAPER: Mapping[str, object] = MappingProxyType(
         "renormalize": True,
         "scale_up": False,
         "all_pairs": True,
+        "slack": 0.01,
     }
 )
 _CICADA: Mapping[str, object] = MappingProxyType(
@@ -116,9 +121,6 @@ class OroOptions(OracleOptions):
             details="If true, the rate keeps falling. Epochs that decode always keep the state.",
             source="Watanabe 2012, section 3.2",
         ),
-    ] = False
-    zero_start: Annotated[
-        bool, Opt("start learning from zero weights", source="Watanabe 2012, Algorithm 2")
     ] = False
 
 
@@ -236,6 +238,16 @@ class OOroOptions(DualOptions, PairSolverOptions):
 class RankMiraOptions(PairSolverOptions):
     """Settings of MIRA on the pairs of rank learning."""
 
+    variant: Annotated[
+        Literal["mosesplug", "paper"],
+        Opt(
+            "defaults of the other settings: mosesplug's, or the paper's",
+            details="paper: all pairs of a mini-batch, from zero weights, and the best epoch. "
+            "Settings that are given keep their values.",
+            source="Watanabe 2012, section 5",
+            presets={"paper": _PAPER},
+        ),
+    ] = "mosesplug"
     bound: Annotated[
         Literal["share", "rate"],
         Opt(

@@ -171,10 +171,14 @@ def test_a_line_search_after_each_epoch_is_that_of_one_shard(averaging: Any) -> 
     assert {"rho"} <= set(alone.history[0])
 
 
-@pytest.mark.parametrize("sharding", [None, Sharding(2)])
-def test_the_first_line_search_of_the_paper_starts_from_zero(sharding: Sharding | None) -> None:
+@pytest.mark.parametrize(
+    ("name", "sharding"), [("oro", None), ("oro", Sharding(2)), ("rank-mira", None)]
+)
+def test_the_first_line_search_of_the_paper_starts_from_zero(
+    name: str, sharding: Sharding | None
+) -> None:
     """Algorithm 3 of Watanabe 2012: no starting weights have any influence."""
-    (problem, truth), tuner = planted(4, n_sentences=30, noise=1.0), algorithm("oro")
+    (problem, truth), tuner = planted(4, n_sentences=30, noise=1.0), algorithm(name)
     given = {"variant": "paper", "epochs": 2, "batch": 2, "averaging": "last"}
     optimizer = tuner.bind(make_options(tuner, given))
 
