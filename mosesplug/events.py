@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from formats.errors import Message
@@ -130,7 +130,8 @@ class HeldOutScored:
     """The held-out set or a monitor was scored; ``best`` is the highest score before.
 
     ``updates`` of the weights came before it: mini-batches if online, else iterations. ``monitor``
-    is the name of the monitor; empty for the held-out set.
+    is the name of the monitor; empty for the held-out set. ``reported`` has the scores by metrics
+    that are reported only, error rates as rates.
     """
 
     iteration: int
@@ -139,6 +140,18 @@ class HeldOutScored:
     score: float
     best: float | None
     monitor: str = ""
+    reported: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class MetricsReported:
+    """The 1-bests of an iteration were scored by metrics that are reported only.
+
+    ``scores`` are by the names of the metrics; error rates are rates.
+    """
+
+    iteration: int
+    scores: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -161,6 +174,7 @@ Event = (
     | EpochProgress
     | EpochLearned
     | HeldOutScored
+    | MetricsReported
     | RunFinished
 )
 Watcher = Callable[[Event], None]

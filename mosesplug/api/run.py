@@ -36,7 +36,7 @@ from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Metric
 from mosesplug.metrics.error_rates import display_score, is_error_rate, label_metric
-from mosesplug.results.report.data import HeldOutScore, IterationFacts
+from mosesplug.results.report.data import HeldOutScore, IterationFacts, ReportedScore
 from mosesplug.results.report.figures import (
     GRAPH_FIGURES,
     check_figure,
@@ -47,7 +47,11 @@ from mosesplug.results.report.gather import gather_figure
 from mosesplug.results.report.runs import RunSource, render_runs
 from mosesplug.results.views.first_bests import compare_first_bests
 from mosesplug.results.views.hypotheses import read_hypotheses
-from mosesplug.results.views.list_statistics import list_held_out_scores, summarize_iterations
+from mosesplug.results.views.list_statistics import (
+    list_held_out_scores,
+    list_reported_scores,
+    summarize_iterations,
+)
 from mosesplug.results.views.run import StoredRun
 from mosesplug.results.views.run import open_run as open_stored_run
 from mosesplug.results.views.sentence import compare_hypotheses, read_sentence
@@ -212,6 +216,21 @@ class Run:
         with self._open() as stored:
             rows = list(list_held_out_scores(stored))
         return tabulate_records(HeldOutScore, rows)
+
+    @property
+    def reported(self) -> Table:
+        """The scores by metrics that the run reports, not optimizes.
+
+        These are its ``report_metrics``. Scores of error rates are 1 minus the rate here, so that
+        larger is better.
+
+        Columns: iteration; updates, the number of iterations (online: of mini-batches) before the
+        decoding; text, ``tuning set``, ``held out`` or the name of a monitor; metric; score. A run
+        without such metrics has no rows.
+        """
+        with self._open() as stored:
+            rows = list(list_reported_scores(stored))
+        return tabulate_records(ReportedScore, rows)
 
     @property
     def best(self) -> dict[str, Any]:

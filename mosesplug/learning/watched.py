@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from mosesplug.metrics import Metric
 from mosesplug.metrics.interpolated import InterpolatedMetric, list_parts, slice_columns
 from mosesplug.metrics.outside import OutsideMetric
 from mosesplug.metrics.protocol import has_doubles
-from mosesplug.metrics.registry import list_metrics, metric_of_text, names_of_text, parse_settings
+from mosesplug.settings.reported import find_reported, find_with_settings
 from mosesplug.tuning_set import TuningSet
 
 
@@ -51,24 +52,16 @@ def find_watched(
     optimized = {objective.name, *(part.name for part in list_parts(objective))}
     known = {metric.name: metric for metric in outside if metric.name not in optimized}
     asked: dict[str, Metric] = {}
-    for name in names:
-        metric = _find_with_settings(name, settings, outside)
-        if metric.name == objective.name:
-            raise UsageError(f"{{--report-metric}} {name}: it is the metric that is optimized")
-        if metric.name in asked:
-            raise UsageError(f"{{--report-metric}} {name} is given twice")
+    find = partial(find_with_settings, settings=settings, outside=outside)
+    for reported in find_reported(names, objective, find):
+        metric = reported.metric
+        if metric.name in {objective.name, *asked}:
+            raise UsageError(
+                f"{{--report-metric}} {reported}: gains are shown by the names of metrics, and "
+                f"there is another {metric.name}: leave one of them out"
+            )
         asked[metric.name] = metric
     return tuple({**known, **asked}.values())
-
-
-def _find_with_settings(text: str, settings: str, outside: Sequence[OutsideMetric]) -> Metric:
-    """Return the metric of a text; ``settings`` that it knows and lacks are added."""
-    name, _, own = text.strip().partition(" ")
-    names = set(names_of_text(name)) - {metric.name for metric in outside}
-    known = {key for facts in list_metrics() if facts.name in names for key in facts.settings}
-    unset = known - parse_settings(own).keys()
-    shared = [f"{key}:{value}" for key, value in parse_settings(settings).items() if key in unset]
-    return metric_of_text(" ".join([name, own, *shared]), outside)
 
 
 def join_metrics(objective: Metric, watched: Sequence[Metric]) -> Metric:

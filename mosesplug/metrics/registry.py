@@ -66,13 +66,14 @@ def metric_of_text(text: str, outside: Sequence[OutsideMetric] = ()) -> Metric:
     """Return the metric of a name with settings, such as ``CHRF beta:2``.
 
     Args:
-        text: name and settings, as for ``metric``, separated by a blank.
+        text: name and settings, as for ``metric``, separated by a blank; or the settings in
+            brackets, ``CHRF[beta:2]``.
         outside: as for ``metric``.
 
     Raises:
         UsageError: the text is empty, or as for ``metric``.
     """
-    name, _, settings = text.strip().partition(" ")
+    name, settings = split_text(text)
     if not name:
         raise UsageError("a metric needs a name, such as BLEU or 'CHRF beta:2'")
     return metric(name, settings, outside)
@@ -84,7 +85,17 @@ def names_of_text(text: str) -> list[str]:
     Raises:
         UsageError: the text is not a weighted sum.
     """
-    return split_sum(text.strip().partition(" ")[0])[0]
+    return split_sum(split_text(text)[0])[0]
+
+
+def split_text(text: str) -> tuple[str, str]:
+    """Return name and settings of ``CHRF beta:2`` or ``CHRF[beta:2]``."""
+    text = text.strip()
+    name, mark, settings = text.removesuffix("]").partition("[")
+    if mark and text.endswith("]") and " " not in name:
+        return name, settings
+    name, _, settings = text.partition(" ")
+    return name, settings.strip()
 
 
 def split_sum(name: str) -> tuple[list[str], tuple[float, ...]]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
 from mosesplug.decoders.description import ASK
 from mosesplug.errors import OptionName, UsageError
 from mosesplug.metrics import Metric, metric
-from mosesplug.metrics.registry import settings_of_signature
+from mosesplug.metrics.registry import names_of_text, settings_of_signature
 from mosesplug.optimizers import Algorithm, algorithms
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.options import (
@@ -27,6 +28,7 @@ from mosesplug.settings.configuration import Configuration, Repeats, RunPlan, Se
 from mosesplug.settings.decoders import collect_decoder_values, make_decoding
 from mosesplug.settings.paths import require_file, require_references
 from mosesplug.settings.programs import check_transform
+from mosesplug.settings.reported import ReportedMetric, find_reported, find_with_settings
 from mosesplug.settings.scores.commands import ScoreCommands, make_score_commands
 from mosesplug.settings.sharding import Sharding
 
@@ -54,9 +56,11 @@ def make_plan(values: _Values) -> RunPlan:
     elif (window := find_algorithm(values.get("algorithm", "mert")).window) >= 0:
         values.setdefault("iterations-window", window)
     root: _Path = ("configuration",)
+    objective, reported = _metrics(values)
     objects: dict[_Path, Any] = {
         (*root, "input"): None if source is None else require_file(source, "the input"),
-        (*root, "metric"): _metric(values),
+        (*root, "metric"): objective,
+        (*root, "report_metrics"): reported,
         (*root, "select"): select,
         (*root, "existing"): _existing(values),
         (*root, "optimization", "options"): _options(values),
@@ -68,17 +72,22 @@ def make_plan(values: _Values) -> RunPlan:
     return make_settings(RunPlan, values, objects, _convert)
 
 
-def _metric(values: _Values) -> Metric:
-    """Return the metric; start a command that scores, with the source sentences."""
+def _metrics(values: _Values) -> tuple[Metric, tuple[ReportedMetric, ...]]:
+    """Return the metric, and those to report; start commands that score."""
     options = {option.name for option in list_options(ScoreCommands)}
     commands = make_score_commands({name: values[name] for name in options & values.keys()})
     source = None
     if commands.commands and "input" in values and not values.get("input-type"):
         source = require_file(values["input"], "the input")
-    name = values.get("metric") or next(iter(commands.names), "BLEU")
-    commands.check_use("metric", [name])
+    texts = list(map(str, values.get("report-metric", ())))
+    names = {name for text in texts for name in names_of_text(text)}
+    default = next((name for name in commands.names if name not in names), "BLEU")
+    name, settings = values.get("metric") or default, values.get("metric-settings", "")
+    commands.check_use(("metric", "report-metric"), [name, *texts])
     outside = commands.make_metrics(source, Path(values["working-dir"]) / "scores")
-    return metric(name, values.get("metric-settings", ""), outside)
+    objective = metric(name, settings, outside)
+    find = partial(find_with_settings, settings=settings, outside=outside)
+    return objective, find_reported(texts, objective, find)
 
 
 def _list_required(values: _Values) -> tuple[str, ...]:

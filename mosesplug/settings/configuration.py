@@ -18,6 +18,7 @@ from mosesplug.settings.decoding import DecodingSettings
 from mosesplug.settings.lists import ListSettings
 from mosesplug.settings.online import HeldOutSet, Monitor, OnlineSettings, parse_monitors
 from mosesplug.settings.optimizer import OptimizerSettings
+from mosesplug.settings.reported import ReportedMetric
 from mosesplug.settings.scores.commands import ScoreCommands
 from mosesplug.settings.sentences.weights import SentenceWeights, parse_sentence_weights
 
@@ -204,6 +205,21 @@ class Configuration:
     ]
     metric: Annotated[Metric, Parts(_MetricSettings)]
     decoding: DecodingSettings
+    report_metrics: Annotated[
+        tuple[ReportedMetric, ...],
+        Opt(
+            "Report a metric, never optimize it; repeatable",
+            "Learning",
+            name="report-metric",
+            keyword="report_metrics",
+            metavar="NAME",
+            can_be_abbreviated=True,
+            details="The decoder's 1-bests of each iteration, those of the held-out set and of "
+            "monitors, and those of the result are scored by it, too. A weighted sum, settings as "
+            "in 'CHRF[beta:3]', and the NAME of a --score-command, which then scores these 1-bests "
+            "only. A continued run may report other metrics.",
+        ),
+    ] = ()
     optimization: OptimizerSettings = field(default_factory=OptimizerSettings)
     maximum_iterations: Annotated[
         int,

@@ -132,11 +132,9 @@ class LearningSettings:
     ] = None
     report_metric: Annotated[
         tuple[str, ...],
-        Opt(
-            "Report a metric, never optimize it; repeatable",
-            "Learning",
-            keyword="report_metrics",
-            metavar="NAME",
+        same_as(
+            RunPlan,
+            "report-metric",
             excludes=("graphs",),
             details="Scores of --scores that the metric does not use are reported, too. The "
             "report has the scores at the start and at the end, with tests of the difference.",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from formats.text import write_atomic
 from formats.weights.files import format_sparse
 from mosesplug.events import Note, RunFinished
-from mosesplug.optimizers import corpus_score
+from mosesplug.optimizers import Problem, corpus_score
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.context import Context
@@ -20,10 +20,12 @@ from mosesplug.tuning.heldout import find_best
 from mosesplug.tuning.iteration import write_result_files
 from mosesplug.tuning.online.state import find_mean, select_result
 from mosesplug.tuning.optimization import build_problem, find_window
+from mosesplug.tuning.reporting import arrange_texts, read_chosen
 from mosesplug.tuning.score_budget import score_left_out
 from mosesplug.tuning.weights import Weights, average_weights
 from mosesplug.tuning.workdir.iteration_files import format_date, result_path, write_config
 from mosesplug.tuning.workdir.records import (
+    HELD_OUT,
     Evaluation,
     IterationResult,
     read_evaluations,
@@ -46,14 +48,9 @@ def conclude(context: Context, reason: str) -> Result:
     chosen = _choose(context, records)
     monitors = _score_monitors(context, records, chosen.weights)
     configuration, workspace = context.configuration, context.workspace
-    scored_at_end, score_before = None, None
-    if configuration.score_budget is not None and chosen.scored_on == "lists":
-        iterations, score_before = find_window(context, len(records)), chosen.score
-        problem = build_problem(context, len(records))
-        score, scored_at_end = score_left_out(
-            context, problem, iterations, chosen.weights, score_before
-        )
-        chosen = replace(chosen, score=score)
+    left_out, score_before = None, None
+    if chosen.scored_on == "lists":
+        chosen, left_out, score_before = _score_lists(context, chosen)
     warnings = guard_result(context, chosen.weights)
     is_heldout = chosen.scored_on == "heldout"
     decoded = records[chosen.iteration - 1].first_best_score if chosen.iteration else None
@@ -85,8 +82,11 @@ def conclude(context: Context, reason: str) -> Result:
         selection=chosen.how,
         is_online=configuration.online is not None,
         warnings=warnings,
-        monitors=monitors,
-        scored_at_end=scored_at_end,
+        monitors=monitors.monitors,
+        reported=chosen.reported,
+        reported_monitors=monitors.reported,
+        report_signatures=context.reporter.signatures,
+        scored_at_end=None if left_out is None else len(left_out),
         score_before=score_before,
     )
     write_atomic(workspace.summary, result.as_json(format_date(), __version__))
@@ -107,6 +107,7 @@ class _Chosen:
         scored_on: which data the score was computed on.
         how: they were selected, a value of ``Select``.
         file_of: iteration whose ``sparse-weights`` file has them, or 0.
+        reported: scores of the same translations by metrics that are reported only, by name.
     """
 
     weights: Weights
@@ -115,6 +116,7 @@ class _Chosen:
     scored_on: ScoredOn | None
     how: str
     file_of: int = 0
+    reported: Mapping[str, float] = field(default_factory=dict)
 
 
 def _list_results(context: Context, chosen: _Chosen) -> Iterator[tuple[Path, Weights, Path | None]]:
@@ -175,27 +177,56 @@ def _choose(context: Context, records: Sequence[IterationRecord]) -> _Chosen:
             score = _score_in_lists(context, mean)
             return _Chosen(mean, 0, score, None if score is None else "lists", how)
     what: ScoredOn = "graphs" if context.learns_from_graphs else "lists"
+    reported: Mapping[str, float] = {}
     if configuration.online:
-        what = "learning"
-    return _Chosen(last.weights, 0, last.optimum, what, "last", len(records) + 1)
+        what, reported = "learning", last.reported
+    return _Chosen(last.weights, 0, last.optimum, what, "last", len(records) + 1, reported)
+
+
+def _score_lists(
+    context: Context, chosen: _Chosen
+) -> tuple[_Chosen, Mapping[int, bytes] | None, float | None]:
+    """Complete the scores of a result that are those of merged lists.
+
+    Returns:
+        The result; with a score budget, the left-out texts that were scored for it, if they could
+        be looked for, and the score without them.
+    """
+    has_budget, reporter = context.configuration.score_budget is not None, context.reporter
+    if not (has_budget or reporter.metrics):
+        return chosen, None, None
+    count = len(context.store.iterations())
+    problem, iterations = _merge_lists(context), find_window(context, count)
+    lists, before = problem.tuning_set, chosen.score
+    texts = read_chosen(
+        context.store, iterations, lists, context.vector(chosen.weights, lists.space)
+    )
+    left_out: Mapping[int, bytes] | None = None
+    if has_budget:
+        score, left_out = score_left_out(context, problem, iterations, chosen.weights, before)
+        chosen, texts = replace(chosen, score=score), {**texts, **(left_out or {})}
+    reported = reporter.score(arrange_texts(texts))
+    return replace(chosen, reported=reported), left_out, before if has_budget else None
 
 
 def _score_monitors(
     context: Context, records: Sequence[IterationRecord], weights: Weights
-) -> dict[str, float]:
-    """Return the score of each monitor with the resulting weights.
+) -> Evaluation:
+    """Return the scores of all monitors with the resulting weights.
 
     A monitor whose score is unknown is translated.
     """
+    known = Evaluation(len(records))
     if (held_out := context.held_out) is None:
-        return {}
-    known = [one for one in read_evaluations(records) if one.weights == weights]
+        return known
+    same = [one for one in read_evaluations(records) if one.weights == weights]
     # Online, the mean of the weights may have been translated instead.
     if context.configuration.online is None and weights == read_result(records[-1]).weights:
         # Its last evaluation is that of its result. It has none if the monitors are new.
-        known += read_evaluations(records[-1:])[-1:]
-    scores = {name: score for one in known for name, score in one.monitors.items()}
-    return held_out.score_monitors(weights, scores)
+        same += read_evaluations(records[-1:])[-1:]
+    for one in same:
+        known = known.join(replace(one, updates=known.updates))
+    return held_out.score_monitors(weights, known)
 
 
 def _score_in_lists(context: Context, weights: Weights) -> float | None:
@@ -205,10 +236,16 @@ def _score_in_lists(context: Context, weights: Weights) -> float | None:
     """
     if context.configuration.online is not None or context.learns_from_graphs:
         return None
+    problem = _merge_lists(context)
+    return corpus_score(problem, context.vector(weights, problem.tuning_set.space))
+
+
+def _merge_lists(context: Context) -> Problem:
+    """Return the merged lists that the last iteration learned from."""
     problem = build_problem(context, len(context.store.iterations()))
     if context.domains is not None:
         problem, _ = context.domains.extend(problem)
-    return corpus_score(problem, context.vector(weights, problem.tuning_set.space))
+    return problem
 
 
 def _best_heldout(
@@ -225,7 +262,8 @@ def _best_heldout(
         )
     decoded = (record.iteration for record in records if read_start(record).weights == weights)
     iteration = 0 if context.configuration.online else next(decoded, 0)
-    return _Chosen(weights, iteration, best.score, "heldout", _BEST, iteration)
+    reported = best.reported.get(HELD_OUT, {})
+    return _Chosen(weights, iteration, best.score, "heldout", _BEST, iteration, reported)
 
 
 def _mean(context: Context, records: Sequence[IterationRecord]) -> Weights:
@@ -277,6 +315,5 @@ def _best_decoded(
             )
         )
     weights = read_start(best).weights
-    return _Chosen(
-        weights, best.iteration, best.first_best_score, scored_on, "best-dev", best.iteration
-    )
+    score, number, reported = best.first_best_score, best.iteration, read_result(best).reported
+    return _Chosen(weights, number, score, scored_on, "best-dev", number, reported)

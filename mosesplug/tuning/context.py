@@ -26,6 +26,7 @@ from mosesplug.settings.sharding import Sharding
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.domains import DomainLearning
 from mosesplug.tuning.heldout import HeldOutScorer
+from mosesplug.tuning.reporting import Reporter
 from mosesplug.tuning.scoring_ahead import AheadScorer
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import NOT_KEPT, read_result
@@ -98,6 +99,7 @@ class Context(RunData):
         optimizer: turns hypotheses into weights.
         held_out: scores weights on the held-out set and the monitors; None without any.
         ahead: asks the commands of the metric while the decoder decodes; None: nothing does.
+        reporter: scores the tuning set by metrics that are reported only.
     """
 
     workspace: Workspace
@@ -108,6 +110,7 @@ class Context(RunData):
     optimizer: Optimizer
     held_out: HeldOutScorer | None = None
     ahead: AheadScorer | None = None
+    reporter: Reporter = field(default_factory=Reporter)
 
     @cached_property
     def source_lengths(self) -> NDArray[np.int64] | None:

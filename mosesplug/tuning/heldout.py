@@ -28,6 +28,7 @@ from mosesplug.settings.online import HeldOutSet, Monitor
 from mosesplug.tuning.graphs.files import DecodedText
 from mosesplug.tuning.graphs.forest import open_forest
 from mosesplug.tuning.references import read_text_references
+from mosesplug.tuning.reporting import Reporter, score_texts
 from mosesplug.tuning.weights import Weights, to_model_weights
 from mosesplug.tuning.workdir.records import HELD_OUT, Evaluation
 
@@ -39,12 +40,14 @@ class ScoredSet:
     Attributes:
         name: of a monitor; ``HELD_OUT`` for the held-out set.
         decoder: translates the sentences; several sets may have the same.
+        reporter: scores the translations by metrics that are reported only.
     """
 
     name: str
     texts: tuple[bytes, ...]
     references: PreparedReferences
     decoder: BatchDecoder
+    reporter: Reporter
 
 
 @dataclass(frozen=True)
@@ -67,25 +70,18 @@ class HeldOutScorer:
         """The names of the sets."""
         return tuple(scored_set.name for scored_set in self.sets)
 
-    def score(self, scored_set: ScoredSet, weights: Weights) -> float:
-        """Return the corpus score of a set with these weights.
-
-        A missing translation counts as empty.
-
-        Raises:
-            DecoderError: the decoder failed.
-        """
-        return self._score_lines(scored_set, self.translate(scored_set, weights))
-
-    def _score_lines(self, scored_set: ScoredSet, lines: Sequence[bytes]) -> float:
-        hypotheses = HypothesisRanges.of_lines(lines, np.arange(len(lines)))
-        statistics = self.metric.statistics(
-            scored_set.references, *hypotheses, threads=self.threads
-        )
-        return float(self.metric.score(statistics.sum(axis=0, dtype=np.float64)))
+    def _score_lines(
+        self, scored_set: ScoredSet, lines: Sequence[bytes]
+    ) -> tuple[float, dict[str, float]]:
+        """Return the corpus score, and those by metrics that are reported only."""
+        texts = HypothesisRanges.of_lines(lines, np.arange(len(lines)))
+        score = score_texts(self.metric, scored_set.references, texts, threads=self.threads)
+        return score, scored_set.reporter.score(texts)
 
     def translate(self, scored_set: ScoredSet, weights: Weights) -> list[bytes]:
-        """Return the 1-best translations with these weights, empty where one is missing.
+        """Return the 1-best translations with these weights.
+
+        A missing translation counts as empty.
 
         Raises:
             DecoderError: the decoder failed.
@@ -110,19 +106,26 @@ class HeldOutScorer:
         """
         self.watch(PhaseStarted(iteration, "judge"))
         scores: dict[str, float] = {}
+        reported: dict[str, dict[str, float]] = {}
         is_better = False
         wanted = [one for one in self.sets if names is None or one.name in names]
         # All are translated before one is reported: translations may have to be asked for.
         translations = [self.translate(scored_set, weights) for scored_set in wanted]
         for scored_set, lines in zip(wanted, translations, strict=True):
             name = scored_set.name
-            score = scores[name] = self._score_lines(scored_set, lines)
+            score, others = self._score_lines(scored_set, lines)
+            scores[name] = score
+            if others:
+                reported[name] = others
             known = [evaluation.scores() for evaluation in before]
             best = max((earlier[name] for earlier in known if name in earlier), default=None)
-            self.watch(HeldOutScored(iteration, updates, self.metric.name, score, best, name))
+            shown = scored_set.reporter.display(others)
+            self.watch(
+                HeldOutScored(iteration, updates, self.metric.name, score, best, name, shown)
+            )
             is_better |= name == HELD_OUT and (best is None or score > best)
         held_out = scores.pop(HELD_OUT, None)
-        return Evaluation(updates, held_out, weights if is_better else None, scores)
+        return Evaluation(updates, held_out, weights if is_better else None, scores, reported)
 
     def evaluate_iteration(
         self, iteration: int, start: Weights, optimized: Weights, before: Sequence[Evaluation]
@@ -140,15 +143,21 @@ class HeldOutScorer:
             before = (*before, first)
         yield self.evaluate(iteration, iteration, optimized, before)
 
-    def score_monitors(self, weights: Weights, known: Mapping[str, float]) -> dict[str, float]:
-        """Return the score of each monitor by its name; known ones are not repeated."""
-        return {
-            monitor.name: known[monitor.name]
-            if monitor.name in known
-            else self.score(monitor, weights)
-            for monitor in self.sets
-            if monitor.name != HELD_OUT
-        }
+    def score_monitors(self, weights: Weights, known: Evaluation) -> Evaluation:
+        """Return the scores of all monitors; known ones are not repeated."""
+        scores: dict[str, float] = {}
+        reported: dict[str, Mapping[str, float]] = {}
+        for monitor in self.sets:
+            name = monitor.name
+            if name == HELD_OUT:
+                continue
+            if name in known.monitors:
+                scores[name], others = known.monitors[name], known.reported.get(name, {})
+            else:
+                scores[name], others = self._score_lines(monitor, self.translate(monitor, weights))
+            if others:
+                reported[name] = others
+        return Evaluation(known.updates, monitors=scores, reported=reported)
 
 
 def find_new(names: Iterable[str], before: Sequence[Evaluation]) -> tuple[str, ...]:
@@ -203,7 +212,10 @@ def _read_set(
     references = metric.prepare(lines)
     text = DecodedText(source, texts, metric, references)
     decoder = opened.find(configuration.decoder_of(files), name, text)
-    return ScoredSet(name, texts, references, decoder)
+    reporter = Reporter.prepare(
+        configuration.report_metrics, lines, texts, threads=configuration.optimization.threads
+    )
+    return ScoredSet(name, texts, references, decoder, reporter)
 
 
 class _Decoders:

@@ -102,6 +102,7 @@ def _shorten(configuration: Configuration, directory: Path) -> Configuration:
         keep_extractor_files=False,
         held_out=None,
         monitors=(),
+        report_metrics=(),
         domains=None,
         sentence_weights=None,
         strict=False,

@@ -17,19 +17,19 @@ from formats.weights.files import format_dense
 from mosesplug.decoders.layout import arrange_groups
 from mosesplug.decoders.lists.files import check_blocks, read_decoded, reuse_decoding
 from mosesplug.decoders.protocol import DecodedInput
-from mosesplug.events import IterationFinished, Note, PhaseStarted
+from mosesplug.events import IterationFinished, MetricsReported, Note, PhaseStarted
 from mosesplug.large_arrays import release_memory
-from mosesplug.store import IterationRecord
+from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.graphs.storing import store_graphs
 from mosesplug.tuning.guarding import guard_decoded, guard_weights
-from mosesplug.tuning.heldout import HeldOutScorer
 from mosesplug.tuning.online.source import drop_open_epoch, is_same_start
 from mosesplug.tuning.online.state import (
     find_start_weights,
     forget_earlier_states,
 )
 from mosesplug.tuning.optimization import optimize_weights
+from mosesplug.tuning.reporting import arrange_texts, read_first_bests
 from mosesplug.tuning.score_budget import ListBudget, count_unscored, make_list_budget
 from mosesplug.tuning.stopping import find_reason_to_stop
 from mosesplug.tuning.weights import Weights, to_model_weights
@@ -69,8 +69,8 @@ def finish_iteration(context: Context) -> None:
         result = replace(result, unscored_first_bests=unscored)
     else:
         result = replace(read_result(current), is_evaluated=True)
-    if context.held_out is not None:
-        result = _evaluate(context, context.held_out, current, result)
+    if context.held_out is not None or context.reporter.metrics:
+        result = _evaluate(context, current, result)
     # Before its files: a run that is killed in between writes them again from the store.
     store.record_result(current.iteration, result.as_record())
     if result.learner is not None:
@@ -99,21 +99,45 @@ def finish_iteration(context: Context) -> None:
 
 
 def _evaluate(
-    context: Context, held_out: HeldOutScorer, current: IterationRecord, result: IterationResult
+    context: Context, current: IterationRecord, result: IterationResult
 ) -> IterationResult:
-    """Score the weights of a result on held-out texts.
+    """Score 1-bests by metrics that are reported, and weights on held-out texts.
 
     The result is stored before, so that a killed run does not repeat it.
     """
-    store, start = context.store, read_start(current).weights
-    before = (*read_evaluations(store.iterations()[:-1]), *result.heldout)
+    store, iteration = context.store, current.iteration
     done = replace(result, is_evaluated=False)
-    store.record_result(current.iteration, done.as_record())
-    for new in held_out.evaluate_iteration(current.iteration, start, result.weights, before):
-        done = replace(done, heldout=(*done.heldout, new))
-        if new.updates < current.iteration:  # the last one is stored with the whole result
-            store.record_result(current.iteration, done.as_record())
+    store.record_result(iteration, done.as_record())
+    done = replace(done, reported=report_first_bests(context, iteration))
+    if context.held_out is not None:
+        start = read_start(current).weights
+        before = (*read_evaluations(store.iterations()[:-1]), *result.heldout)
+        for new in context.held_out.evaluate_iteration(iteration, start, result.weights, before):
+            done = replace(done, heldout=(*done.heldout, new))
+            if new.updates < iteration:  # the last one is stored with the whole result
+                store.record_result(iteration, done.as_record())
     return replace(done, is_evaluated=True)
+
+
+def report_first_bests(context: Context, iteration: int) -> dict[str, float]:
+    """Score the decoder's 1-bests of an iteration by metrics that are reported.
+
+    Raises:
+        DataError: a command that scores failed, or its answer cannot be used.
+    """
+    reporter = context.reporter
+    if not reporter.metrics:
+        return {}
+    n_sentences = context.references.n_sentences
+    texts = read_first_bests(context.store, iteration, n_sentences)
+    for path in context.workspace.shard_stores if not texts else ():
+        with NBestStore.open(path) as shard:
+            last = shard.iterations()[-1]
+            if last.record["epoch"] == iteration:
+                texts |= read_first_bests(shard, last.iteration, n_sentences)
+    scores = reporter.score(arrange_texts(texts))
+    context.watch(MetricsReported(iteration, reporter.display(scores)))
+    return scores
 
 
 def write_decoding_files(

@@ -146,7 +146,7 @@ def count_unscored(context: Context, iteration: int, weights: Weights) -> int | 
 
 def score_left_out(
     context: Context, problem: Problem, iterations: range, weights: Weights, score: float | None
-) -> tuple[float | None, int | None]:
+) -> tuple[float | None, dict[int, bytes] | None]:
     """Return the score of weights on all hypotheses, left-out ones included.
 
     The left-out hypotheses that the weights choose are scored now, at most one of each sentence.
@@ -158,8 +158,8 @@ def score_left_out(
         score: their score on the scored hypotheses, which is returned if they choose no other one.
 
     Returns:
-        The score, and the number of hypotheses that were scored for it; None if the lists of the
-        decoder are not there.
+        The score, and the left-out hypotheses that were scored for it, by sentence; None if the
+        lists of the decoder are not there.
 
     Raises:
         DataError: a command failed, or its answer cannot be used.
@@ -182,7 +182,7 @@ def score_left_out(
                 "score is that of all hypotheses"
             )
         )
-        return score, 0
+        return score, {}
     texts = HypothesisRanges.of_lines(list(left_out.values()), np.array(list(left_out)))
     vector = context.vector(weights, lists.space)
     rows = lists.first_best(vector)
@@ -200,7 +200,7 @@ def score_left_out(
             f"score of the result is {whole:.6f}{before}"
         )
     )
-    return whole, len(left_out)
+    return whole, left_out
 
 
 def _find_missing(context: Context, iterations: range) -> Path | None:

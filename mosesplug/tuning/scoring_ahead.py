@@ -7,21 +7,27 @@ are stored, the command is asked only for missing scores. Results do not depend 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from queue import SimpleQueue
 
 from formats.nbest.block import NBestList
 from mosesplug.metrics import Metric, PreparedReferences
 from mosesplug.metrics.hypotheses import HypothesisRanges
-from mosesplug.metrics.scored import describe_scoring, list_scored
+from mosesplug.metrics.scored import describe_scoring, find_scorers, list_scored
 
 
 class AheadScorer:
     """Scores lists in a thread, for those metrics that a command computes."""
 
-    def __init__(self, metric: Metric, references: PreparedReferences) -> None:
+    def __init__(
+        self, metric: Metric, references: PreparedReferences, reported: Iterable[Metric] = ()
+    ) -> None:
+        """Take the metric of a run; ``describe`` counts the commands of ``reported``, too."""
         self._parts = list_scored(metric, references)
+        self._scorers = find_scorers(metric)
+        for other in reported:
+            self._scorers |= find_scorers(other)
         self._n_sentences = references.n_sentences
         self._before = self._count()
         self._waiting: SimpleQueue[HypothesisRanges | None] | None = None
@@ -34,16 +40,15 @@ class AheadScorer:
 
     def describe(self) -> tuple[str, ...]:
         """Return how many texts each command has scored since this object was made."""
-        counts = zip(self._parts, self._count(), self._before, strict=True)
+        counts = zip(self._scorers, self._count(), self._before, strict=True)
         return tuple(
-            describe_scoring(metric.name, n_asked - asked_before, n_known - known_before)
-            for (metric, _), (n_asked, n_known), (asked_before, known_before) in counts
+            describe_scoring(name, n_asked - asked_before, n_known - known_before)
+            for name, (n_asked, n_known), (asked_before, known_before) in counts
         )
 
     def _count(self) -> list[tuple[int, int]]:
         """Return how many texts each command has scored, and how many had scores."""
-        scorers = [part.scorer for part, _ in self._parts if part.scorer is not None]
-        return [(scorer.n_asked, scorer.n_known) for scorer in scorers]
+        return [(scorer.n_asked, scorer.n_known) for scorer in self._scorers.values()]
 
     def add(self, lists: Sequence[NBestList]) -> None:
         """Score lists soon; outside the block of ``score`` nothing is done."""

@@ -46,6 +46,7 @@ from mosesplug.tuning.online.discarding import discard_lists
 from mosesplug.tuning.online.state import forget_earlier_states
 from mosesplug.tuning.parallel.shards import split_into_shards
 from mosesplug.tuning.references import read_run_references
+from mosesplug.tuning.reporting import Reporter
 from mosesplug.tuning.resume import (
     EarlierRun,
     adopt_files,
@@ -59,6 +60,7 @@ from mosesplug.tuning.selection import check_selection
 from mosesplug.tuning.templates import check_functions
 from mosesplug.tuning.weights import Weights, arrange_ranges
 from mosesplug.tuning.workdir.iteration_files import result_path, writes_moses_ini
+from mosesplug.tuning.workdir.records import REPORTED
 from mosesplug.tuning.workdir.workspace import Workspace
 
 _CONFUSION_NETWORK = 1
@@ -238,7 +240,14 @@ def prepare_run(
         cache=decoding.cache,
         queue=description.work_queue,
     )
-    ahead = AheadScorer(configuration.metric, references)
+    reporter = Reporter.prepare(
+        configuration.report_metrics,
+        lines,
+        sentence_weights=None if sentence_weights is None else sentence_weights.values,
+        threads=optimization.threads,
+    )
+    reported = [metric for metric, _ in reporter.metrics.values()]
+    ahead = AheadScorer(configuration.metric, references, reported)
     task = make_task(
         configuration,
         workspace,
@@ -292,6 +301,10 @@ def prepare_run(
                     )
                     for monitor in configuration.monitors
                 },
+                **{
+                    f"{REPORTED}{name}": signature
+                    for name, signature in reporter.signatures.items()
+                },
             }
         )
         context = Context(
@@ -311,6 +324,7 @@ def prepare_run(
             optimizer=optimizer,
             held_out=held_out,
             ahead=ahead,
+            reporter=reporter,
         )
         if unstored := find_unstored_iterations(workspace, store):
             adopt_files(context, unstored)

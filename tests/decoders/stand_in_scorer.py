@@ -1,8 +1,8 @@
-"""A command that scores, for tests: ``stand_in_scorer.py LOG [BEHAVIOR]``.
+"""A command that scores, for tests: ``stand_in_scorer.py LOG [BEHAVIOR [PLACE]]``.
 
 The score of a hypothesis is the share of its words that a reference has, or without references its
 length; ``bleu`` answers the statistics of BLEU. LOG gets a line for each hypothesis that is scored.
-What it does wrong comes at the fourth hypothesis.
+What it does wrong comes at the fourth hypothesis, or at PLACE from 0.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ def count_bleu(words: list[str], reference: list[str]) -> str:
 
 
 log, behavior = sys.argv[1], (sys.argv[2:] or ["right"])[0]
+place = int((sys.argv[3:] or [28 if behavior == "kills" else 3])[0])
 version = os.environ.get("SCORER_VERSION", "1")
 if behavior == "early":
     print("Loading the model", flush=True)
@@ -56,7 +57,7 @@ for number, line in enumerate(sys.stdin):
         answer = repr(matches / max(1, len(words)) if known else float(matches))
     if behavior == "bleu":
         answer = count_bleu(words, request["references"][0].split())
-    if number == (28 if behavior == "kills" else 3):
+    if number == place:
         wrong = {
             "nan": "nan",
             "text": "no idea",

@@ -32,6 +32,7 @@ from mosesplug.settings.optimizer import OptimizerSettings
 from mosesplug.settings.scores.commands import ScoreCommands
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
+from mosesplug.tuning.reporting import read_first_bests
 
 Toy = Any
 Log = Any
@@ -87,6 +88,47 @@ def test_a_killed_run_scores_nothing_twice(toy: Toy, more: tuple[str, ...]) -> N
     for name in ("run2.dense", "run2.weights.txt"):
         one, other = ((toy.directory / run / name).read_bytes() for run in ("killed", "whole"))
         assert one == other
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the stand-in finds its caller in /proc")
+def test_a_reported_command_scores_1_bests_only(toy: Toy, log: Log) -> None:
+    """None of them twice, also if the run is killed meanwhile. Nothing else changes."""
+    own = ("--report-metric", "SHARE", "--report-metric", "SHARE:0.5+BLEU:0.5")
+    killed = arguments(toy, "killed", "kills 8", *own)
+    program = "from mosesplug.cli.main import main; main()"
+    process = subprocess.run([sys.executable, "-c", program, *killed], check=False)
+    assert process.returncode == -9
+    assert (toy.directory / "killed" / "run1.best15.out.gz").is_file()
+    before = scored(toy.directory / "killed.log")
+    assert call([*killed, "--continue"]) == 0
+    asked = scored(toy.directory / "killed.log")
+    assert asked[: len(before)] == before
+    assert len(set(asked)) == len(asked)
+    work = toy.directory / "killed"
+    with NBestStore.open(work / "nbests.lmdb") as store:
+        # At most the 1-bests of two decodings, and those of the result.
+        firsts = [read_first_bests(store, number, 12) for number in (1, 2)]
+        every = {(str(sentence), text.decode()) for one in firsts for sentence, text in one.items()}
+    assert every <= set(list_asked(toy, "killed"))
+    assert len(asked) <= 3 * 12
+    summary = json.loads((work / "summary.json").read_text())
+    assert summary["metric"] == "BLEU"
+    for scores in (summary["result"], *summary["iterations"]):
+        bleu = scores.get("first_best_score", scores.get("score"))
+        share, both = scores["reported"].values()
+        assert both == pytest.approx((share + bleu) / 2)
+    # The settings of the run are those of the command line.
+    assert call(["tune", "--settings", str(work / "settings.toml"), "--quiet", "--overwrite",
+                 "--working-dir", str(toy.directory / "again")]) == 0  # fmt: skip
+    again = json.loads((toy.directory / "again" / "summary.json").read_text())
+    assert again["result"] == summary["result"]
+    plain = [word for word in arguments(toy, "plain", "right") if not word.startswith("SHARE=")]
+    plain.remove("--score-command")
+    plain.remove("--score-batch")
+    plain.remove("4")
+    assert call(plain) == 0
+    one, other = ((toy.directory / run / "run2.dense").read_bytes() for run in ("killed", "plain"))
+    assert one == other
 
 
 SLOW_DECODER = """#!{python} -IS
@@ -268,7 +310,8 @@ def test_a_command_that_the_metric_leaves_out_is_rejected(
     toy: Toy, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call([*arguments(toy, "work", "right"), "--metric", "BLEU"]) == 2
-    assert "too, as in --metric BLEU:0.5+SHARE:0.5" in (capsys.readouterr().err)
+    ways = "too, as in --metric BLEU:0.5+SHARE:0.5, or in --report-metric SHARE"
+    assert ways in capsys.readouterr().err
     assert not (toy.directory / "work" / "run1.out").exists()
 
 

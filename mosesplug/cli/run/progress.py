@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TextIO
 
 from mosesplug.cli.shared.compiling import COMPILING_ONCE
@@ -11,9 +11,9 @@ from mosesplug.events import Event
 from mosesplug.metrics.error_rates import display_score, explain_shown_scores
 from mosesplug.results.render.progress import StatusLine
 from mosesplug.results.render.record import format_seconds
-from mosesplug.results.render.run_lines import RunLines
+from mosesplug.results.render.run_lines import RunLines, list_scores
 from mosesplug.results.render.tables import Block, TextTable, format_change
-from mosesplug.tuning.workdir.summary import Result
+from mosesplug.tuning.workdir.summary import IterationFigures, Result
 
 
 class Reporter(RunLines):
@@ -61,7 +61,11 @@ class Reporter(RunLines):
 def list_iterations(result: Result) -> list[Block]:
     """Return the table of iterations, and a line on the result."""
     rows = _rows(result)
-    iterations, signature = result.iterations, result.signature
+    iterations, signature, signatures = (
+        result.iterations,
+        result.signature,
+        result.report_signatures,
+    )
     columns = []
     if any(iteration.heldout for iteration in iterations):
         columns.append(("held out", *(_show(signature, one.heldout, max) for one in iterations)))
@@ -70,17 +74,41 @@ def list_iterations(result: Result) -> list[Block]:
         (name, *(_show(signature, one.monitors.get(name, ()), _last) for one in iterations))
         for name in dict.fromkeys(name for one in iterations for name in one.monitors)
     ]
+    columns += [
+        (name, *(_show(signatures[name], _series(one, name), _last) for one in iterations))
+        for name in signatures
+    ]
     for column in columns:
         rows = [(*row, cell) for row, cell in zip(rows, column, strict=True)]
     return [
         TextTable(rows),
         f"weights: {_where(result)} ({result.reason})",
+        *([f"reported: {_list_reported(result, result.reported)}"] if result.reported else []),
         *(
-            f"monitor {name}: {result.metric} {display_score(result.signature, score):.4f}"
+            "; ".join(
+                [
+                    f"monitor {name}: {result.metric} {display_score(signature, score):.4f}",
+                    *filter(None, [_list_reported(result, result.reported_monitors.get(name, {}))]),
+                ]
+            )
             for name, score in result.monitors.items()
         ),
-        f"signature: {explain_shown_scores(result.signature)}",
+        f"signature: {explain_shown_scores(signature)}",
+        *(f"{name}: {explain_shown_scores(one)}" for name, one in signatures.items()),
     ]
+
+
+def _series(iteration: IterationFigures, name: str) -> list[tuple[int, float]]:
+    """Return the score of the 1-bests by a metric that is reported, if it is known."""
+    scores = iteration.reported
+    return [(iteration.number, scores[name])] if name in scores else []
+
+
+def _list_reported(result: Result, scores: Mapping[str, float]) -> str:
+    signatures = result.report_signatures
+    return list_scores(
+        {name: display_score(signatures[name], score) for name, score in scores.items()}
+    )
 
 
 def _where(result: Result) -> str:

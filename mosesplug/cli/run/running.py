@@ -29,7 +29,7 @@ from mosesplug.tuning.workdir.workspace import Workspace
 
 def list_runs(result: SeveralResult) -> list[Block]:
     """Return the table of runs, how their scores differ, and a line on the result."""
-    first = result.runs[0]
+    first, signatures = result.runs[0], result.runs[0].report_signatures
     kinds = {run.dev_of for run in result.runs if run.dev is not None}
     head = {"lists": "in lists", "graphs": "in graphs", "learning": "learning"}
     where = head.get(kinds.pop() or "", first.metric) if len(kinds) == 1 else first.metric
@@ -37,7 +37,7 @@ def list_runs(result: SeveralResult) -> list[Block]:
     rows: list[tuple[str, ...]] = [
         (
             *("run", "seed", "iterations", where if has_dev else ""),
-            *("held out" if has_heldout else "", *result.monitors),
+            *("held out" if has_heldout else "", *result.monitors, *result.reported),
         )
     ]
     rows += [
@@ -48,19 +48,22 @@ def list_runs(result: SeveralResult) -> list[Block]:
             format_score(_display(run, run.dev)),
             format_score(_display(run, run.heldout)),
             *(format_score(_display(run, run.monitors.get(name))) for name in result.monitors),
+            *(format_score(_display_reported(run, name)) for name in result.reported),
         )
         for run in result.runs
     ]
     lines: list[Block] = [TextTable(rows)]
     spreads = [("dev" if where == first.metric else f"dev, {where}", result.dev)]
     spreads += [("held out", result.heldout), *result.monitors.items()]
-    known = [(name, spread) for name, spread in spreads if spread is not None]
-    if known:
-        lines += ["", tabulate_spreads(known, first.signature)]
+    rates = [(name, spread, first.signature) for name, spread in spreads]
+    rates += [(name, spread, signatures[name]) for name, spread in result.reported.items()]
+    if any(spread is not None for _, spread, _ in rates):
+        lines += ["", tabulate_spreads(rates)]
     lines += [
         "",
         f"weights: {_chosen(result)}",
         f"signature: {explain_shown_scores(first.signature)}",
+        *(f"{name}: {explain_shown_scores(one)}" for name, one in signatures.items()),
     ]
     return lines
 
@@ -79,6 +82,11 @@ def _chosen(result: SeveralResult) -> str:
 def _display(run: FinishedRun, score: float | None) -> float | None:
     """Return a score as people know it; see ``display_score``."""
     return None if score is None else display_score(run.signature, score)
+
+
+def _display_reported(run: FinishedRun, name: str) -> float | None:
+    score = run.reported.get(name)
+    return None if score is None else display_score(run.report_signatures[name], score)
 
 
 def _scores(run: FinishedRun) -> str:

@@ -7,6 +7,7 @@ import shlex
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 
 from mosesplug.events import (
     CommandStarted,
@@ -17,6 +18,7 @@ from mosesplug.events import (
     GraphsRead,
     HeldOutScored,
     IterationFinished,
+    MetricsReported,
     Note,
     OptimizerProgress,
     PhaseStarted,
@@ -124,6 +126,8 @@ class RunLines(ABC):
                 self._next_learning = _SECONDS_BETWEEN_LINES
             case HeldOutScored():
                 self.write_line(_describe_score(event))
+            case MetricsReported(iteration, scores):
+                self.write_line(f"{_label(iteration)}reported: {list_scores(scores)}")
             case RunFinished(iteration, reason):
                 self.write_line(f"finished after iteration {iteration}: {reason}")
 
@@ -179,7 +183,14 @@ def _describe_score(event: HeldOutScored) -> str:
         compared = f"; the best is {event.best:.4f}"
     when = "" if event.updates else " before learning"
     where = f"monitor {event.monitor}" if event.monitor else "held out"
-    return f"{_label(event.iteration)}{where}{when}: {event.metric} {event.score:.4f}{compared}"
+    others = f"; {list_scores(event.reported)}" if event.reported else ""
+    score = f"{event.metric} {event.score:.4f}{compared}{others}"
+    return f"{_label(event.iteration)}{where}{when}: {score}"
+
+
+def list_scores(scores: Mapping[str, float]) -> str:
+    """Return scores by the names of their metrics, in a line."""
+    return ", ".join(f"{name} {score:.4f}" for name, score in scores.items())
 
 
 _LEAST_LEFT = 5.0

@@ -240,15 +240,17 @@ def render_table(
     return f'<div class="wide"><table>\n<tr>{row(head, "th")}</tr>\n{body}\n</table></div>\n'
 
 
-def tabulate_spreads(spreads: Sequence[tuple[str, Spread]], signature: str) -> TextTable:
+def tabulate_spreads(spreads: Iterable[tuple[str, Spread | None, str]]) -> TextTable:
     """Return a table with a row for each score with its spread over several runs.
 
     Args:
-        spreads: the spreads by name.
-        signature: that of the metric; scores of error rates are shown as rates.
+        spreads: name, spread, and signature of the metric, whose scores are shown as rates if it is
+            an error rate. A row without spread is left out.
     """
     rows: list[tuple[str, ...]] = [("", "runs", "mean", "s_opt", "min", "median", "max")]
-    for name, spread in spreads:
+    for name, spread, signature in spreads:
+        if spread is None:
+            continue
         mean, low, middle, high = (
             display_score(signature, value)
             for value in (spread.mean, spread.low, spread.median, spread.high)

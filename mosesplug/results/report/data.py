@@ -92,6 +92,27 @@ class HeldOutScore:
     score: Score
 
 
+TUNING_SET = "tuning set"
+
+
+@dataclass(frozen=True)
+class ReportedScore:
+    """A score by a metric that is reported, never optimized.
+
+    Attributes:
+        updates: number of updates of the weights before the decoding: mini-batches if online, else
+            iterations; None for the tuning set of an online run, whose weights change meanwhile.
+        text: ``tuning set``, ``held out``, or the name of a monitor.
+        metric: its name, as the run was asked for it.
+    """
+
+    iteration: int
+    updates: int | None
+    text: Text
+    metric: Text
+    score: Score
+
+
 def list_monitors(iterations: Iterable[IterationFacts]) -> list[str]:
     """Return the names of all monitors, in the order in which they were scored first."""
     return list(dict.fromkeys(name for facts in iterations for name in facts.monitors))
@@ -150,16 +171,25 @@ class OutcomeFacts:
 
 @dataclass(frozen=True)
 class WatchedScores:
-    """A metric that a run did not optimize.
+    """Scores by a metric that a run did not optimize.
 
     Attributes:
         metric: its name, with settings as the caller gave them.
-        scores: corpus score of the decoder's translations in each iteration; rates as rates.
+        scores: corpus score of the decoder's translations in each iteration, None if it is unknown;
+            rates as rates.
+        text: ``held out`` or the name of a monitor, whose translations are with the weights after
+            the iteration; empty for the tuning set.
     """
 
     metric: str
     is_error_rate: bool
-    scores: tuple[float, ...]
+    scores: tuple[float | None, ...]
+    text: str = ""
+
+    @property
+    def label(self) -> str:
+        """Metric and text."""
+        return f"{self.metric}, {self.text}" if self.text else self.metric
 
 
 @dataclass(frozen=True)

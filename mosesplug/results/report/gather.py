@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,17 @@ from mosesplug.metrics.interpolated import find_columns
 from mosesplug.metrics.protocol import needs_references, score_sentences
 from mosesplug.metrics.registry import metric_of_text, outside_of_signature
 from mosesplug.metrics.scored import bind_source
-from mosesplug.results.report.data import ReportData, SentenceFacts, WatchedScores
+from mosesplug.results.report.data import (
+    TUNING_SET,
+    ReportData,
+    SentenceFacts,
+    WatchedScores,
+)
 from mosesplug.results.views.configuration import describe_configuration, describe_outcome
 from mosesplug.results.views.lattice import describe_lattice
 from mosesplug.results.views.list_statistics import (
     describe_iteration,
+    list_reported_scores,
     measure_features,
     view_batches,
 )
@@ -34,6 +40,13 @@ from mosesplug.results.views.lists import (
 )
 from mosesplug.results.views.run import StoredRun
 from mosesplug.results.views.texts import ParallelText, decode_text
+from mosesplug.settings.reported import find_reported
+from mosesplug.tuning.reporting import (
+    arrange_texts,
+    read_first_bests,
+    score_statistics,
+    score_texts,
+)
 
 STEPS = ("iterations", "lists", "oracles", "features", "surfaces", "sentences", "search graphs")
 """The steps of gathering, in order."""
@@ -67,12 +80,17 @@ def gather_report_steps(
     yield data
     if not run.has_lists:
         if watched:
+            name = watched[0] if isinstance(watched[0], str) else watched[0].name
             raise UsageError(
-                f"{{--report-metric}} {_label_watched(watched[0])}: the lists of this run are "
-                f"{run.where_lists_are}"
+                f"{{--report-metric}} {name}: the lists of this run are {run.where_lists_are}"
             )
         return
-    data = replace(data, watched_scores=_measure_watched(run, watched, text))
+    measured = _measure_watched(run, watched, text)
+    names = [scores.metric for scores in measured]
+    recorded = [
+        scores for scores in data.watched_scores if scores.text or scores.metric not in names
+    ]
+    data = replace(data, watched_scores=(*recorded, *measured))
     yield data
     data = _add_coverage(run, _add_oracles(run, data))
     yield data
@@ -118,6 +136,7 @@ def _describe_run(run: StoredRun) -> ReportData:
         outcome=describe_outcome(run),
         iterations=tuple(describe_iteration(run, record) for record in run.records),
         names=_shorten_names(run.names),
+        watched_scores=tuple(_list_recorded(run)),
         sparse=tuple((_shorten(name), weight) for name, weight in active[:_SPARSE]),
         n_sparse=len(active),
         where_lists_are=run.where_lists_are,
@@ -226,68 +245,46 @@ def _measure_watched(
         StoreError: the store cannot be read.
         DataError: a command that scores failed, or its answer cannot be used.
     """
-    known = outside_of_signature(run.signature)
-    metrics: dict[str, Metric] = {}
-    for wanted in watched:
-        label, metric = _label_watched(wanted), wanted
-        if isinstance(metric, str):
-            metric = metric_of_text(metric, known)
-        if metric == run.metric or label == run.metric_name:
-            raise UsageError(f"{{--report-metric}} {label}: it is the metric of the run")
-        if label in metrics or metric in metrics.values():
-            raise UsageError(f"{{--report-metric}} {label} is given twice")
-        metrics[label] = metric
+    known, weights = outside_of_signature(run.signature), run.store.sentence_weights
+    numbers = [record.iteration for record in run.records]
     scores = []
     translations: list[HypothesisRanges] = []
-    for label, metric in metrics.items():
+    find = partial(metric_of_text, outside=known)
+    for reported in find_reported(watched, run.metric, find):
+        metric = reported.metric
         columns = find_columns(metric, run.metric)
         if columns is not None:  # parts of a weighted sum need no texts
-            rows = [run.store.first_best_statistics(record.iteration) for record in run.records]
-            rows = [own[:, columns] for own in rows]
-            scores.append(_describe_watched(run, label, metric, rows))
-            continue
-        if needs_references(metric) and not text.references:
-            raise UsageError(f"to report {metric.name}, use {{--refs}} FILE")
-        metric = bind_source(metric, text.source or None)
-        prepared = metric.prepare(text.references)
-        # Read for such metrics only.
-        translations = translations or [
-            _read_translations(run, record.iteration) for record in run.records
-        ]
-        rows = []
-        for texts in translations:
-            statistics: NDArray[Any] = metric.statistics(prepared, *texts)
-            rows.append(np.zeros((run.n_sentences, metric.n_statistics), statistics.dtype))
-            rows[-1][texts.sentence_ids] = statistics
-        scores.append(_describe_watched(run, label, metric, rows))
+            every = np.arange(run.n_sentences)
+            rows = [run.store.first_best_statistics(number)[:, columns] for number in numbers]
+            values = [score_statistics(metric, own, every, weights) for own in rows]
+        else:
+            if needs_references(metric) and not text.references:
+                raise UsageError(f"to report {metric.name}, use {{--refs}} FILE")
+            metric = bind_source(metric, text.source or None)
+            prepared = metric.prepare(text.references)
+            # Read for such metrics only.
+            translations = translations or [
+                arrange_texts(read_first_bests(run.store, number, run.n_sentences))
+                for number in numbers
+            ]
+            values = [score_texts(metric, prepared, texts, weights) for texts in translations]
+        scores.append(_show_watched(reported.text, metric.signature(), values))
     return tuple(scores)
 
 
-def _label_watched(watched: str | Metric) -> str:
-    return watched.strip() if isinstance(watched, str) else watched.name
+def _list_recorded(run: StoredRun) -> Iterator[WatchedScores]:
+    """Yield the scores that the run has recorded, of each metric and text."""
+    last: dict[tuple[str, str], dict[int, float]] = {}
+    for row in list_reported_scores(run):
+        text = "" if row.text == TUNING_SET else row.text
+        last.setdefault((row.metric, text), {})[row.iteration] = row.score
+    for (name, text), scores in last.items():
+        values = [scores.get(record.iteration) for record in run.records]
+        yield _show_watched(name, run.report_signatures[name], values, text)
 
 
-def _describe_watched(
-    run: StoredRun, label: str, metric: Metric, rows: Sequence[NDArray[Any]]
+def _show_watched(
+    name: str, signature: str, scores: Sequence[float | None], text: str = ""
 ) -> WatchedScores:
-    """Return a metric's scores of statistics ``[n_sentences, n]`` of iterations."""
-    weights, signature = run.store.sentence_weights, metric.signature()
-    if weights is not None:
-        rows = [weights[:, None] * own for own in rows]
-    totals = [own.sum(axis=0, dtype=np.float64) for own in rows]
-    scores = tuple(display_score(signature, float(metric.score(total))) for total in totals)
-    return WatchedScores(label, is_error_rate(signature), scores)
-
-
-def _read_translations(run: StoredRun, iteration: int) -> HypothesisRanges:
-    """Return the first hypothesis of each list."""
-    texts, sentences = [], []
-    with run.store.snapshot() as snapshot:
-        for sentence in range(run.n_sentences):
-            listed = snapshot.record(iteration, sentence)
-            if listed is None or not listed.n_list:
-                continue
-            held = snapshot.record(int(listed.home_iterations[0]), sentence)
-            texts.append(b"" if held is None else held.hypothesis(int(listed.home_rows[0])))
-            sentences.append(sentence)
-    return HypothesisRanges.of_lines(texts, np.array(sentences, dtype=np.int64))
+    shown = tuple(None if score is None else display_score(signature, score) for score in scores)
+    return WatchedScores(name, is_error_rate(signature), shown, text)

@@ -205,10 +205,9 @@ def _runs(result: LearningResult, settings: LearningSettings, signature: str) ->
         for number, run in enumerate(result.runs, start=1)
     ]
     spreads = [
-        ("score", measure_spread([run.solution.score for run in result.runs])),
-        ("held out", measure_spread([run.held_out for run in result.runs])),
+        ("score", measure_spread([run.solution.score for run in result.runs]), signature),
+        ("held out", measure_spread([run.held_out for run in result.runs]), signature),
     ]
-    known = [(name, spread) for name, spread in spreads if spread is not None]
     which = f"the average of {len(result.runs)} runs"
     if result.chosen_run is not None:
         number = result.runs.index(result.chosen_run) + 1
@@ -218,7 +217,7 @@ def _runs(result: LearningResult, settings: LearningSettings, signature: str) ->
     return [
         TextTable(rows),
         "",
-        tabulate_spreads(known, signature),
+        tabulate_spreads(spreads),
         "",
         f"weights: {which}",
     ]

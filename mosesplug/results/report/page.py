@@ -247,20 +247,24 @@ def _render_surfaces(data: ReportData) -> str:
 def _render_watched(data: ReportData) -> str:
     """Return the scores by metrics that were not optimized, and their trade-offs."""
     note = (
-        "Scores of the decoder's translations. In the plots, better is to the right and up; the "
-        "Pareto-optimal iterations, which no other beats by both metrics, are joined by a line."
+        "Scores of the decoder's translations of the tuning set; those of held-out text and of "
+        "monitors are with the weights after the iteration. In the plots, better is to the right "
+        "and up; the Pareto-optimal iterations, which no other beats by both metrics, are joined "
+        "by a line."
     )
     head = (
         "iteration",
         data.metric,
-        *(watched_score.metric for watched_score in data.watched_scores),
+        *(watched_score.label for watched_score in data.watched_scores),
     )
     columns = [watched.scores for watched in (_objective(data), *data.watched_scores)]
     rows = [
-        (str(facts.number), *(f"{value:.4f}" for value in values))
+        (str(facts.number), *map(format_score, values))
         for facts, values in zip(data.iterations, zip(*columns, strict=True), strict=True)
     ]
-    plots = "".join(_render_trade_off(data, score) for score in data.watched_scores)
+    plots = "".join(
+        _render_trade_off(data, score) for score in data.watched_scores if not score.text
+    )
     plots = f'<div class="figures">\n{plots}</div>'
     return render_section("Metrics that were not optimized", note, render_table(head, rows) + plots)
 
@@ -274,7 +278,12 @@ def _render_trade_off(data: ReportData, watched: WatchedScores) -> str:
     objective = _objective(data)
     both = (objective, watched)
     signs = [-1.0 if scored.is_error_rate else 1.0 for scored in both]
-    front = set(find_front(np.array([scored.scores for scored in both]).T * signs))
+    points = [
+        (facts, x, y)
+        for facts, x, y in zip(data.iterations, objective.scores, watched.scores, strict=True)
+        if x is not None and y is not None
+    ]
+    front = set(find_front(np.array([(x, y) for _, x, y in points]) * signs))
     marks = [
         Mark(
             x,
@@ -284,9 +293,7 @@ def _render_trade_off(data: ReportData, watched: WatchedScores) -> str:
             5.0,
             place in front,
         )
-        for place, (facts, x, y) in enumerate(
-            zip(data.iterations, objective.scores, watched.scores, strict=True)
-        )
+        for place, (facts, x, y) in enumerate(points)
     ]
     axes = [Axis(scored.metric, scored.is_error_rate) for scored in both]
     heading = f"<h3>{escape(objective.metric)} and {escape(watched.metric)}</h3>\n"

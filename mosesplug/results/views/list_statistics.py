@@ -20,10 +20,12 @@ from mosesplug.results.render.record import tabulate
 from mosesplug.results.render.render import Medium
 from mosesplug.results.render.tables import Block, TextTable, format_score
 from mosesplug.results.report.data import (
+    TUNING_SET,
     Coverage,
     FeatureFacts,
     HeldOutScore,
     IterationFacts,
+    ReportedScore,
     tabulate_iterations,
 )
 from mosesplug.results.views.run import StoredRun
@@ -321,6 +323,22 @@ def list_held_out_scores(run: StoredRun) -> Iterator[HeldOutScore]:
         for evaluation in read_result(record).heldout:
             for name, score in evaluation.scores().items():
                 yield HeldOutScore(record.iteration, evaluation.updates, name or "held out", score)
+
+
+def list_reported_scores(run: StoredRun) -> Iterator[ReportedScore]:
+    """Yield the scores by metrics that the run reports, in order."""
+    for record in run.records:
+        if record.result is None:
+            continue
+        number, result = record.iteration, read_result(record)
+        before = number - 1 if result.learner is None else None
+        for metric, score in result.reported.items():
+            yield ReportedScore(number, before, TUNING_SET, metric, score)
+        for evaluation in result.heldout:
+            for name, scores in evaluation.reported.items():
+                for metric, score in scores.items():
+                    text = name or "held out"
+                    yield ReportedScore(number, evaluation.updates, text, metric, score)
 
 
 def describe_iteration(run: StoredRun, record: IterationRecord) -> IterationFacts:

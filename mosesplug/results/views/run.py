@@ -20,7 +20,7 @@ from mosesplug.metrics.error_rates import label_metric
 from mosesplug.settings.sentences.weights import describe_weights
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.weights import Weights
-from mosesplug.tuning.workdir.records import keeps_lists, read_result, read_start
+from mosesplug.tuning.workdir.records import REPORTED, keeps_lists, read_result, read_start
 from mosesplug.tuning.workdir.stores import find_run, open_run_store
 from mosesplug.tuning.workdir.summary import StoredSummary
 from mosesplug.tuning.workdir.workspace import Workspace
@@ -62,6 +62,16 @@ class StoredRun:
     def metric_name(self) -> str:
         """Name of the metric that the run optimizes."""
         return self.signature.partition("|")[0]
+
+    @property
+    def report_signatures(self) -> dict[str, str]:
+        """The signature of each metric that the run reports, by its name."""
+        stored = self.store.fingerprints.items()
+        return {
+            name.removeprefix(REPORTED): signature
+            for name, signature in stored
+            if name.startswith(REPORTED)
+        }
 
     @property
     def score_label(self) -> str:

@@ -96,10 +96,11 @@ class ScoreCommands:
             metavar="NAME=COMMAND",
             details="The command is started once and keeps running: it reads lines with source, "
             "hypothesis and references, and writes a number for each. NAME is then a metric, and "
-            "the first NAME the default of --metric. NAME=COMMAND:error: less is better. With "
-            "NAME=COMMAND:ratio it writes two numbers, and the corpus score is the sum of the "
-            "first divided by the sum of the second. With NAME=COMMAND:BLEU, or another metric, it "
-            "writes the statistics of that metric. Each text is scored once: scores are kept.",
+            "the first NAME that is not only reported is the default of --metric. "
+            "NAME=COMMAND:error: less is better. With NAME=COMMAND:ratio it writes two numbers, "
+            "and the corpus score is the sum of the first divided by the sum of the second. With "
+            "NAME=COMMAND:BLEU, or another metric, it writes the statistics of that metric. Each "
+            "text is scored once: scores are kept.",
         ),
     ] = ()
     format: Annotated[
@@ -161,11 +162,11 @@ class ScoreCommands:
         """The names of the metrics."""
         return tuple(command.name for command in self.commands)
 
-    def check_use(self, option: str, specifications: Iterable[str]) -> None:
+    def check_use(self, options: str | tuple[str, str], specifications: Iterable[str]) -> None:
         """Check that metrics use what all commands compute, before these are started.
 
         Args:
-            option: that names the metrics.
+            options: that name the metrics.
             specifications: the metrics, as ``COMET:0.7+BLEU:0.3`` or ``CHRF beta:2``.
 
         Raises:
@@ -177,10 +178,12 @@ class ScoreCommands:
         used = {name for specification in specifications for name in names_of_text(specification)}
         for name in self.names:
             if name not in used:
+                option, *others = (options,) if isinstance(options, str) else options
                 example = f" BLEU:0.5+{name}:0.5" if option == "metric" else f" {name}"
+                or_others = "".join(f", or in {{--{other} {name}}}" for other in others)
                 raise UsageError(
                     f"{{--score-command}} {name} would not be used: name it in {{--{option}}}, "
-                    f"too, as in {{--{option}{example}}}"
+                    f"too, as in {{--{option}{example}}}{or_others}"
                 )
 
     def make_metrics(

@@ -7,7 +7,6 @@ read from them later goes into the result: their figures, and of the first epoch
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import count
 
 from mosesplug.errors import Message
 from mosesplug.store import NBestStore
@@ -39,10 +38,7 @@ def discard_lists(context: Context) -> None:
         result = replace(result, elsewhere=read_list_figures(newest))
         store.record_result(newest.iteration, result.as_record())
         store.discard_lists(newest.iteration)
-    for number in count(1):
-        path = context.workspace.shard(number) / context.workspace.store.name
-        if not path.is_dir():
-            return
+    for path in context.workspace.shard_stores:
         with NBestStore.open(path, writable=True) as shard:
             lists = shard.iterations()[-1:]
             # Those of an epoch that is not mixed yet stay.

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 
 from formats.text import read_lines
 from mosesplug.decoders.batch import BatchDecoder
 from mosesplug.events import Note
 from mosesplug.tuning.context import Context
-from mosesplug.tuning.iteration import write_decoding_files, write_result_files
+from mosesplug.tuning.iteration import (
+    report_first_bests,
+    write_decoding_files,
+    write_result_files,
+)
 from mosesplug.tuning.online.discarding import discard_lists
 from mosesplug.tuning.online.epoch import Epoch, run_batches
 from mosesplug.tuning.online.sharded import ShardWorkers, run_shards
@@ -108,6 +113,7 @@ def _run_iteration(
         result = run_shards(epoch, workers, last)
     else:
         result = run_batches(epoch, workers, current, last)
+    result = replace(result, reported=report_first_bests(context, iteration))
     store.record_result(iteration, result.as_record())
     forget_earlier_states(store)
     discard_lists(context)

@@ -43,6 +43,7 @@ class SeveralResult:
         dev: spread of the scores on the tuning set, if known.
         heldout: spread of the scores on the held-out set, if there is one.
         monitors: spread of the scores on each monitor.
+        reported: spread of the scores by each metric that is reported only.
     """
 
     runs: tuple[FinishedRun, ...]
@@ -53,17 +54,20 @@ class SeveralResult:
     dev: Spread | None
     heldout: Spread | None
     monitors: Mapping[str, Spread | None] = field(default_factory=dict)
+    reported: Mapping[str, Spread | None] = field(default_factory=dict)
 
     def as_json(self, algorithm: str, finished: str) -> bytes:
         """Return ``summary.json``; only ``finished`` differs between calls."""
         first, chosen = self.runs[0], self.chosen_run
         monitors = {name: _as_json(spread) for name, spread in self.monitors.items()}
+        reported = {name: _as_json(spread) for name, spread in self.reported.items()}
         document = {
             "program": f"mosesplug {__version__}",
             "finished": finished,
             "algorithm": algorithm,
             "metric": first.metric,
             "signature": first.signature,
+            **({"report_metrics": dict(first.report_signatures)} if reported else {}),
             "seed": first.seed,
             "result": {
                 "selected": self.choice,
@@ -76,6 +80,7 @@ class SeveralResult:
             "dev": _as_json(self.dev),
             "heldout": _as_json(self.heldout),
             **({"monitors": monitors} if monitors else {}),
+            **({"reported": reported} if reported else {}),
             "runs": [
                 {
                     "run": run.number,
@@ -87,6 +92,7 @@ class SeveralResult:
                     "dev_of": run.dev_of,
                     "heldout": run.heldout,
                     **({"monitors": dict(run.monitors)} if run.monitors else {}),
+                    **({"reported": dict(run.reported)} if run.reported else {}),
                     "weights": run.weights.by_name(run.names),
                 }
                 for run in self.runs
@@ -136,6 +142,10 @@ def conclude_several(
         monitors={
             name: measure_spread([run.monitors.get(name) for run in runs])
             for name in dict.fromkeys(name for run in runs for name in run.monitors)
+        },
+        reported={
+            name: measure_spread([run.reported.get(name) for run in runs])
+            for name in runs[0].report_signatures
         },
     )
     document = result.as_json(configuration.optimization.algorithm, format_date())

@@ -31,6 +31,9 @@ class FinishedRun:
         settings: by their names, the settings that determine the weights, without files and seed.
         is_start: whether its weights are those that it started with, up to a factor.
         monitors: their score on each monitor, by its name.
+        reported: their scores by metrics that are reported only, by name, on the data of ``dev`` or
+            else ``heldout``.
+        report_signatures: the signature of each of these metrics.
     """
 
     number: int
@@ -48,6 +51,8 @@ class FinishedRun:
     settings: Mapping[str, str]
     is_start: bool = False
     monitors: Mapping[str, float] = field(default_factory=dict)
+    reported: Mapping[str, float] = field(default_factory=dict)
+    report_signatures: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -145,6 +150,8 @@ def read_finished_run(directory: Path, number: int, seed: int) -> FinishedRun:
             settings=last.settings,
             is_start=weights.has_direction(first.weights),
             monitors=dict(summary.document["result"].get("monitors", {})),
+            reported=dict(summary.document["result"].get("reported", {})),
+            report_signatures=dict(summary.document.get("report_metrics", {})),
         )
     except (DataError, KeyError) as error:
         raise DataError(

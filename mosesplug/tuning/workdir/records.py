@@ -20,6 +20,9 @@ from mosesplug.tuning.weights import Weights
 HELD_OUT = ""
 """The name of the held-out set, where monitors have theirs."""
 
+REPORTED = "reported metric "
+"""With the name of a metric that is reported only, the name of its signature in the store."""
+
 
 @dataclass(frozen=True)
 class Evaluation:
@@ -31,12 +34,15 @@ class Evaluation:
         score: of the held-out set; None if it was not decoded.
         weights: that it was decoded with, if this score is a new best, else None.
         monitors: the score of each monitor by its name.
+        reported: scores by metrics that are reported only, by the name of the set and that of the
+            metric.
     """
 
     updates: int
     score: float | None = None
     weights: Weights | None = None
     monitors: Mapping[str, float] = field(default_factory=dict)
+    reported: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def scores(self) -> dict[str, float]:
         """Return the scores by the names of the sets; that of the held-out set is empty."""
@@ -46,7 +52,8 @@ class Evaluation:
         """Return the scores of both, which have the same weights and other sets."""
         first = self if other.score is None else other
         monitors = {**self.monitors, **other.monitors}
-        return Evaluation(self.updates, first.score, first.weights, monitors)
+        reported = {**self.reported, **other.reported}
+        return Evaluation(self.updates, first.score, first.weights, monitors, reported)
 
     def as_record(self) -> dict[str, Any]:
         """Return plain data for the store."""
@@ -55,6 +62,8 @@ class Evaluation:
             record["score"] = self.score
         if self.monitors:
             record["monitors"] = dict(self.monitors)
+        if self.reported:
+            record["reported"] = {name: dict(scores) for name, scores in self.reported.items()}
         return record if self.weights is None else record | _encode_weights(self.weights)
 
     @classmethod
@@ -137,6 +146,8 @@ class IterationResult:
             ``--score-budget`` left out of the iteration; None if it is unknown.
         is_evaluated: whether held-out set and monitors were scored, if there are any. The store
             keeps the weights before, since their decoder may fail.
+        reported: scores of the decoder's 1-bests by metrics that are reported only, by name. They
+            come with ``is_evaluated``.
     """
 
     weights: Weights
@@ -151,6 +162,7 @@ class IterationResult:
     signs: tuple[tuple[str, str], ...] | None = None
     unscored_first_bests: int | None = None
     is_evaluated: bool = True
+    reported: Mapping[str, float] = field(default_factory=dict)
 
     def as_record(self) -> dict[str, Any]:
         """Return plain data for the store."""
@@ -173,6 +185,7 @@ class IterationResult:
                 else {"unscored_first_bests": self.unscored_first_bests}
             ),
             **({} if self.is_evaluated else {"is_evaluated": False}),
+            **({"reported": dict(self.reported)} if self.reported else {}),
         }
 
     @classmethod

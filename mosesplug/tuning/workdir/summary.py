@@ -15,6 +15,7 @@ from mosesplug.store import IterationRecord
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import (
     HELD_OUT,
+    Evaluation,
     ListFigures,
     list_series,
     read_budget_cost,
@@ -37,8 +38,8 @@ class IterationFigures(ListFigures):
         largest_change: the largest change of one weight.
         curve: the optimizer's report of its steps. An online learner reports epochs: score,
             loss, norm of the weights, number of nonzero weights, updates, and more.
-        heldout: ``(updates, score)`` of each decoding of the held-out set.
-        monitors: the same of each monitor, by its name.
+        evaluations: scores of the held-out set and of the monitors.
+        reported: scores of the 1-bests by metrics that are reported only, by name.
         budget: the cost of ``--score-budget`` in its lists; None without a budget.
     """
 
@@ -49,9 +50,20 @@ class IterationFigures(ListFigures):
     seconds_decoding: float
     seconds_optimizing: float
     curve: tuple[Mapping[str, Any], ...] = ()
-    heldout: tuple[tuple[int, float], ...] = ()
-    monitors: Mapping[str, tuple[tuple[int, float], ...]] = field(default_factory=dict)
+    evaluations: tuple[Evaluation, ...] = ()
+    reported: Mapping[str, float] = field(default_factory=dict)
     budget: BudgetCost | None = None
+
+    @property
+    def heldout(self) -> tuple[tuple[int, float], ...]:
+        """``(updates, score)`` of each decoding of the held-out set."""
+        return list_series(self.evaluations).get(HELD_OUT, ())
+
+    @property
+    def monitors(self) -> dict[str, tuple[tuple[int, float], ...]]:
+        """The same of each monitor, by its name."""
+        series = list_series(self.evaluations)
+        return {name: scores for name, scores in series.items() if name != HELD_OUT}
 
 
 @dataclass(frozen=True)
@@ -76,6 +88,10 @@ class Result:
             them.
         warnings: signs that something is wrong, in sentences.
         monitors: the score of each monitor with these weights, by its name.
+        reported: scores of the translations of ``score`` by metrics that are reported only, by
+            name; empty if unknown.
+        reported_monitors: the same of each monitor, by its name.
+        report_signatures: the signature of each of these metrics.
         scored_at_end: with ``--score-budget``, the number of left-out hypotheses that these weights
             choose, which were scored after the last iteration; None if nothing was looked for.
         score_before: the score without these hypotheses.
@@ -97,6 +113,9 @@ class Result:
     uses_graphs: bool = False
     warnings: tuple[str, ...] = ()
     monitors: Mapping[str, float] = field(default_factory=dict)
+    reported: Mapping[str, float] = field(default_factory=dict)
+    reported_monitors: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    report_signatures: Mapping[str, str] = field(default_factory=dict)
     scored_at_end: int | None = None
     score_before: float | None = None
 
@@ -114,6 +133,7 @@ class Result:
             "algorithm": self.algorithm,
             "metric": self.metric,
             "signature": self.signature,
+            **_if_any("report_metrics", self.report_signatures),
             "seed": self.seed,
             "warnings": list(self.warnings),
             "result": {
@@ -121,7 +141,9 @@ class Result:
                 "decoded_in_iteration": self.chosen_iteration or None,
                 "score": self.score,
                 "score_of": self.scored_on,
-                **({"monitors": dict(self.monitors)} if self.monitors else {}),
+                **_if_any("reported", self.reported),
+                **_if_any("monitors", self.monitors),
+                **_if_any("reported_monitors", self.reported_monitors),
                 **(
                     {}
                     if self.scored_at_end is None
@@ -150,11 +172,11 @@ class Result:
             **({} if iteration.budget is None else {"score_budget": asdict(iteration.budget)}),
             "weights": iteration.weights.by_name(self.names),
             "curve": [dict(point) for point in iteration.curve],
-            "heldout": _list_scores(iteration.heldout),
-            **(
-                {"monitors": {n: _list_scores(s) for n, s in iteration.monitors.items()}}
-                if iteration.monitors
-                else {}
+            **_if_any("reported", iteration.reported),
+            "heldout": _list_scores(iteration.evaluations, HELD_OUT),
+            **_if_any(
+                "monitors",
+                {name: _list_scores(iteration.evaluations, name) for name in iteration.monitors},
             ),
             "seconds": {
                 "decoding": round(iteration.seconds_decoding, 3),
@@ -163,8 +185,21 @@ class Result:
         }
 
 
-def _list_scores(scores: Iterable[tuple[int, float]]) -> list[dict[str, float]]:
-    return [{"updates": updates, "score": score} for updates, score in scores]
+def _if_any(key: str, values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    return {key: dict(values)} if values else {}
+
+
+def _list_scores(evaluations: Iterable[Evaluation], name: str) -> list[dict[str, Any]]:
+    """Return the scores of the held-out set or of a monitor."""
+    return [
+        {
+            "updates": evaluation.updates,
+            "score": evaluation.scores()[name],
+            **_if_any("reported", evaluation.reported.get(name, {})),
+        }
+        for evaluation in evaluations
+        if name in evaluation.scores()
+    ]
 
 
 def summarize_iterations(records: Sequence[IterationRecord]) -> tuple[IterationFigures, ...]:
@@ -175,7 +210,6 @@ def summarize_iterations(records: Sequence[IterationRecord]) -> tuple[IterationF
             continue
         start = read_start(record)
         result = read_result(record)
-        series = list_series(result.heldout)
         figures.append(
             IterationFigures(
                 **asdict(read_list_figures(record)),
@@ -186,8 +220,8 @@ def summarize_iterations(records: Sequence[IterationRecord]) -> tuple[IterationF
                 seconds_decoding=start.seconds_decoding,
                 seconds_optimizing=result.seconds_optimizing,
                 curve=result.curve,
-                heldout=series.pop(HELD_OUT, ()),
-                monitors=series,
+                evaluations=result.heldout,
+                reported=result.reported,
                 budget=read_budget_cost(record),
             )
         )

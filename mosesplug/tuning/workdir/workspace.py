@@ -6,6 +6,7 @@ import contextlib
 import re
 import shutil
 from collections.abc import Iterator, Sequence
+from itertools import count, takewhile
 from pathlib import Path
 
 from mosesplug.decoders.protocol import WEIGHT_FILES
@@ -55,6 +56,12 @@ class Workspace(RunFiles):
     def shard(self, number: int) -> Path:
         """Return the directory of an online shard, counted from 1."""
         return self.directory / f"shard.{number}"
+
+    @property
+    def shard_stores(self) -> Iterator[Path]:
+        """The stores of online shards, which have the lists of a run in shards."""
+        paths = (self.shard(number) / self.store.name for number in count(1))
+        return takewhile(Path.is_dir, paths)
 
     @property
     def finished_step(self) -> Path:

@@ -25,6 +25,7 @@ from mosesplug.events import (
 from mosesplug.results.render.run_lines import format_duration
 from mosesplug.results.render.tables import format_blocks
 from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.workdir.records import Evaluation
 from mosesplug.tuning.workdir.summary import IterationFigures, Result
 
 EVENTS: tuple[Event, ...] = (
@@ -185,7 +186,7 @@ def test_learning() -> None:
 def test_table_of_an_online_run() -> None:
     weights = Weights((1.0,))
     curve = ({"loss": 0.5, "norm": 2.0, "active": 3, "updates": 13},)
-    held_out = ((0, 0.3), (13, 0.4))
+    held_out = (Evaluation(0, 0.3), Evaluation(13, 0.4))
     one = IterationFigures(0.25, 3, 9, 9, 1, 0.25, 0.1, weights, 1.0, 2.0, curve, held_out)
     result = Result(
         *(weights, 0, 0.4, ("LM0_0",), "BLEU", "BLEU|x", "oro", 1, "enough", (one,)),

@@ -172,7 +172,7 @@ def test_metrics_that_were_not_optimized(tmp_path: Path) -> None:
         watched = ["WER", "CHRF beta:3", "BLEU reflen:shortest"]
         *_, data = gather_report_steps(run, text, watched=watched)
         for names, message in (
-            (["BLEU"], "it is the metric of the run"),
+            (["BLEU"], "it is the metric that is optimized"),
             (["WER", "WER case:true"], "--report-metric WER case:true is given twice"),
             (["CHRF bta:3"], "unknown setting 'bta' of CHRF"),
             (["NOSUCH"], "unknown metric"),

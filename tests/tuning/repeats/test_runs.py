@@ -17,8 +17,11 @@ from mosesplug.cli.run.running import list_runs
 from mosesplug.decoders.prepare import prepare_config
 from mosesplug.errors import DataError, UsageError
 from mosesplug.events import Note, PhaseStarted
+from mosesplug.metrics import metric
+from mosesplug.results.render.tables import TextTable
 from mosesplug.settings.decoding import GraphSettings, ModelFilter
 from mosesplug.settings.online import HeldOutSet, Monitor
+from mosesplug.settings.reported import ReportedMetric
 from mosesplug.tuning import Configuration, tune
 from mosesplug.tuning.conclude import has_free_scale
 from mosesplug.tuning.repeats import runs as several_runs
@@ -307,6 +310,7 @@ def test_a_run_equals_a_single_run_and_resumes_after_a_kill(
     held_out = HeldOutSet(toy.directory / "heldout", toy.directory / "reference")
     monitors = (Monitor("same", held_out.input, held_out.references),)
     scored: dict[str, Any] = {"held_out": held_out, "monitors": monitors}
+    scored["report_metrics"] = (ReportedMetric("WER", metric("WER")),)
     configuration = toy.configuration("several", maximum_iterations=2, **scored)
 
     class Killed(Exception):
@@ -331,6 +335,14 @@ def test_a_run_equals_a_single_run_and_resumes_after_a_kill(
     assert result.monitors == {"same": result.heldout}
     summary = json.loads((toy.directory / "several" / "summary.json").read_text())
     assert summary["monitors"]["same"] == summary["heldout"]
-    assert list_runs(result)[0].rows[0][-2:] == ("held out", "same")  # type: ignore[union-attr]
+    errors = [run.reported["WER"] for run in result.runs]
+    assert result.reported == {"WER": measure_spread(errors)}
+    assert summary["reported"]["WER"]["max"] == max(errors)
+    table, _, spreads, *_ = list_runs(result)
+    assert isinstance(table, TextTable)
+    assert isinstance(spreads, TextTable)
+    assert table.rows[0][-3:] == ("held out", "same", "WER")
+    assert table.rows[1][-1] == f"{1 - errors[0]:.4f}"
+    assert spreads.rows[-1][4] == f"{1 - max(errors):.4f}"
     ini = (toy.directory / "several" / "moses.ini").read_bytes()
     assert ini == (result.chosen_run.directory / "moses.ini").read_bytes()
