@@ -129,7 +129,7 @@ def _run_process(
 
 def _environment(source: Source) -> dict[str, str]:
     """The variables of all processes."""
-    names = ("HOME", "TMPDIR", "NUMBA_CACHE_DIR", "MOSESPLUG_CACHE_DIR")
+    names = ("HOME", "TMPDIR", "NUMBA_CACHE_DIR", "NUMBA_OPT", "MOSESPLUG_CACHE_DIR")
     kept = {name: os.environ[name] for name in names if name in os.environ}
     kernels = {}
     paths = [str(source.directory)]
