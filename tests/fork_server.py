@@ -107,6 +107,9 @@ def serve(path: str) -> None:
     """Run each request in a fork until the tests end; then end the forks, too."""
     for _, module in PROGRAMS.values():
         importlib.import_module(module)
+    # What the commands import when they are called.
+    for module in ("mosesplug.cli.run.ask", "mosesplug.cli.learn.optimize"):
+        importlib.import_module(module)
     importlib.import_module("mosesplug.kernels").load_compiler()
     gc.freeze()  # or each child copies all memory, to look for garbage in it
     with socket.socket(socket.AF_UNIX) as listener:

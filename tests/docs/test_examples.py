@@ -21,7 +21,7 @@ from tests.docs.examples import (
 )
 from tests.docs.running import PAGES, ROOT, Page
 
-SENTENCES = 20
+SENTENCES = 5
 EXECUTABLE = ("console", "python")
 LANGUAGES = (
     *EXECUTABLE,
