@@ -21,8 +21,8 @@ from mosesplug.results.report.explorer.run_data import ExplorerRun
 
 _MODULES = (
     *("format", "metrics", "data", "model_scores", "scorer", "words", "state", "conditions"),
-    *("elements", "chart", "session", "weights_view", "sentences_view", "curves_view", "runs_view"),
-    "main",
+    *("elements", "chart", "session", "copies", "directions", "sliders", "weights_view"),
+    *("sentences_view", "curves_view", "runs_view", "main"),
 )
 """Modules of the page; each imports only those before it."""
 
