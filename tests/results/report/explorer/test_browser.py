@@ -214,6 +214,14 @@ def test_filter_order_and_hypothesis_are_in_the_link(shown: Shown) -> None:
     browser.evaluate(f"{sort}.click()")
     assert browser.evaluate(ids) == wanted
     browser.evaluate(f"document.querySelector('[data-sentence=\"{wanted[0]}\"]').click()")
+    # Next and Previous go through the table.
+    for label, sentence in (("Next", wanted[1]), ("Previous", wanted[0])):
+        browser.evaluate(
+            "[...document.querySelectorAll('.sentence-detail button')]"
+            f".find((one) => one.textContent === '{label}').click()"
+        )
+        label = browser.evaluate("document.querySelector('.sentence-detail').ariaLabel")
+        assert label == f"Sentence {sentence}"
     browser.evaluate("document.querySelectorAll('[data-row]')[2].click()")
     pressed = "document.querySelector('[data-row][aria-pressed=true]').dataset.row"
     row = browser.evaluate("document.querySelectorAll('[data-row]')[2].dataset.row")

@@ -70,7 +70,7 @@ answer.fixed = task.fixed.map(([value, digits]) => format.formatFixed(value, dig
 answer.words = words.compareWords("a c d", "a b c").map(({ kind, word }) => `${kind} ${word}`);
 const runs = [{ weights: [0.1, -2], base: 0 }, { point: 2, weights: [1], factor: -1 }];
 const kept = { tab: "sentences", search: "a&b=c", filter: "score<0.2 loss>=1",
-  sort: "-loss", sentence: 3, hypothesis: 5, against: 1, changed: true, other: 1, runs };
+  sort: "-loss", page: 2, sentence: 3, hypothesis: 5, against: 1, changed: true, other: 1, runs };
 answer.state = [kept, state.decodeState(`#${state.encodeState(kept)}`, 2)];
 answer.broken = state.decodeState("#weights=1,x&run=-1&sentence=1e9&factor=Infinity&odd=1", 1);
 const rows = [{ score: 0.2, length: 9 }, { score: NaN, length: 0 }, { score: -1, length: 30 }];

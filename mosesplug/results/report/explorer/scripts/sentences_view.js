@@ -29,7 +29,6 @@ const NUMBERS = ["score", "change", "loss", "length"];
  * @returns {{node: HTMLElement, update: () => void, open: (sentence: number) => void}}
  */
 export function makeSentencesView(session) {
-  let page = 0;
   const list = element("div", {});
   const detail = element("section", { class: "sentence-detail", tabindex: -1 });
   const message = element("p", { class: "note", role: "status" });
@@ -37,7 +36,7 @@ export function makeSentencesView(session) {
     type: "search", placeholder: "Regular expression", "aria-label": "Search texts by a regular expression",
     oninput: () => {
       session.search = search.value;
-      page = 0;
+      session.tablePage = 0;
       session.notify();
     },
   }));
@@ -47,20 +46,20 @@ export function makeSentencesView(session) {
       "spaces separate them, and all must hold.",
     oninput: () => {
       session.filter = filter.value;
-      page = 0;
+      session.tablePage = 0;
       session.notify();
     },
   }));
   const { node: field, select } = choice("in", FIELDS, (place) => {
     session.field = FIELDS[place];
-    page = 0;
+    session.tablePage = 0;
     session.notify();
   });
   const changed = /** @type {HTMLInputElement} */ (element("input", {
     type: "checkbox", "data-role": "changed",
     onchange: () => {
       session.onlyChanged = changed.checked;
-      page = 0;
+      session.tablePage = 0;
       session.notify();
     },
   }));
@@ -89,21 +88,34 @@ export function makeSentencesView(session) {
   }
   const node = element("section", { class: "sentences" }, tools, message, detail, list);
 
-  /** @param {RunSession} run */
-  function showList(run) {
-    const rows = listSentences(run);
-    const hasScores = run.sentenceScores !== null;
+  /** @type {SentenceRow[]} those of the table, in its order */
+  let rows = [];
+
+  /** @param {RunSession} run choose the rows of the table, and order them */
+  function chooseRows(run) {
+    const all = listSentences(run);
     const { sentences, error: searchError } = searchSentences(session, run);
-    const { test, error: filterError } = parseConditions(session.filter, hasScores ? NUMBERS : ["length"]);
+    const { test, error: filterError } = parseConditions(session.filter, run.sentenceScores === null ? ["length"] : NUMBERS);
     const error = searchError ?? filterError;
-    const shown = rows.filter((row) => (sentences === null || sentences.has(row.sentence)) && test(roundScores(row)) &&
+    rows = all.filter((row) => (sentences === null || sentences.has(row.sentence)) && test(roundScores(row)) &&
       (!session.onlyChanged || run.present.choice[row.sentence] !== run.base.choice[row.sentence]));
     const order = readOrder(session.sort);
-    shown.sort((a, b) => compareRows(a, b, order.key, order.isDown));
-    const pages = Math.max(1, Math.ceil(shown.length / PAGE));
-    page = Math.min(page, pages - 1);
-    replaceChildren(message, error ?? `${formatCount(shown.length)} of ${formatCount(rows.length)} sentences`);
+    rows.sort((a, b) => compareRows(a, b, order.key, order.isDown));
+    replaceChildren(message, error ?? `${formatCount(rows.length)} of ${formatCount(all.length)} sentences`);
     message.classList.toggle("warning", error !== null);
+  }
+
+  /** @param {number} sentence @returns {number} its place in the table, -1 if it has none */
+  function findPlace(sentence) {
+    return rows.findIndex((row) => row.sentence === sentence);
+  }
+
+  /** @param {RunSession} run */
+  function showList(run) {
+    const hasScores = run.sentenceScores !== null;
+    const order = readOrder(session.sort);
+    const pages = Math.max(1, Math.ceil(rows.length / PAGE));
+    const page = Math.min(session.tablePage, pages - 1);
     /** @param {string} label @param {keyof SentenceRow} key @param {string} title */
     const head = (label, key, title) => {
       const mark = order.key === key ? (order.isDown ? " ▼" : " ▲") : "";
@@ -123,7 +135,7 @@ export function makeSentencesView(session) {
       ] : []),
       head("length", "length", "Number of words of the 1-best"),
     ];
-    const body = shown.slice(page * PAGE, (page + 1) * PAGE).map((row) => {
+    const body = rows.slice(page * PAGE, (page + 1) * PAGE).map((row) => {
       const name = run.lists.name(row.sentence);
       return [
         button(name, () => open(row.sentence), { "aria-label": `Open sentence ${name}`, "data-sentence": row.sentence }),
@@ -133,9 +145,9 @@ export function makeSentencesView(session) {
       ];
     });
     const pager = element("div", { class: "tools" },
-      button("Previous", () => turn(run, -1), { disabled: page === 0 }),
+      button("Previous", () => turn(page - 1), { disabled: page === 0 }),
       ` page ${page + 1} of ${pages} `,
-      button("Next", () => turn(run, 1), { disabled: page >= pages - 1 }));
+      button("Next", () => turn(page + 1), { disabled: page >= pages - 1 }));
     const rendered = table([header, ...body], { left: 2, sentences: [1] });
     const heads = rendered.querySelectorAll("th");
     const keys = ["sentence", "", ...(hasScores ? NUMBERS : ["length"])];
@@ -145,10 +157,10 @@ export function makeSentencesView(session) {
     replaceChildren(list, rendered, pages > 1 && pager);
   }
 
-  /** @param {RunSession} run @param {number} by */
-  function turn(run, by) {
-    page += by;
-    keepFocus(list, () => showList(run));
+  /** @param {number} page */
+  function turn(page) {
+    session.tablePage = page;
+    keepFocus(list, session.notify.bind(session));
   }
 
   /** @param {number} sentence */
@@ -176,6 +188,13 @@ export function makeSentencesView(session) {
     shownSentence = sentence;
     detail.setAttribute("aria-label", `Sentence ${run.lists.name(sentence)}`);
     const start = run.lists.offsets[sentence];
+    const place = findPlace(sentence);
+    /** @param {number} to place in the table, on the page that it then shows */
+    const move = (to) => {
+      session.tablePage = Math.floor(to / PAGE);
+      session.open(rows[to].sentence);
+      keepFocus(detail, session.notify.bind(session));
+    };
     replaceChildren(detail, renderSentence(run, sentence, {
       selected: session.hypothesis < 0 ? null : start + session.hypothesis,
       against: session.against,
@@ -192,12 +211,10 @@ export function makeSentencesView(session) {
         session.against = place;
         keepFocus(detail, session.notify.bind(session));
       },
-      move: (by) => {
-        const { sentences } = run.lists;
-        session.open(sentences[sentences.indexOf(sentence) + by]);
-        keepFocus(detail, session.notify.bind(session));
-      },
+      previous: place > 0 ? () => move(place - 1) : null,
+      next: place + 1 < rows.length ? () => move(place + 1) : null,
       close: () => {
+        if (place >= 0) session.tablePage = Math.floor(place / PAGE);
         session.open(-1);
         session.notify();
         const row = /** @type {HTMLElement | null} */ (list.querySelector(`[data-sentence="${sentence}"]`));
@@ -228,6 +245,7 @@ export function makeSentencesView(session) {
         option.disabled = (option.value === "source" && run.lists.sources === null) ||
           (option.value === "reference" && !run.lists.references.length);
       }
+      chooseRows(run);
       showDetail(run);
       showList(run);
     },
@@ -312,7 +330,8 @@ function searchSentences(session, run) {
  * @param {number} sentence
  * @param {{selected: number | null, against: number, first: number,
  *   select: (row: number) => void, turn: (first: number) => void,
- *   compare: (place: number) => void, move: (by: number) => void, close: () => void}} actions
+ *   compare: (place: number) => void, previous: (() => void) | null, next: (() => void) | null,
+ *   close: () => void}} actions `previous` and `next` go through the table
  */
 function renderSentence(run, sentence, actions) {
   const { lists, present, sentenceScores } = run;
@@ -332,8 +351,8 @@ function renderSentence(run, sentence, actions) {
   const name = lists.name(sentence);
   const head = element("div", { class: "tools" },
     element("h3", {}, `Sentence ${name}`),
-    button("Previous", () => actions.move(-1), { disabled: sentence === lists.sentences[0] }),
-    button("Next", () => actions.move(1), { disabled: sentence === lists.sentences[lists.sentences.length - 1] }),
+    button("Previous", () => actions.previous?.(), { disabled: actions.previous === null }),
+    button("Next", () => actions.next?.(), { disabled: actions.next === null }),
     button("Close", actions.close));
   /** @type {[string, string | Node[]][]} */
   const parts = [];

@@ -163,6 +163,8 @@ export class Session {
     /** What the sentences are sorted by; with `-`, the largest first. */
     this.sort = "sentence";
     this.onlyChanged = false;
+    /** Page of the table of sentences, from 0. */
+    this.tablePage = 0;
     /** @type {(() => void)[]} */
     this.listeners = [];
   }
@@ -193,7 +195,8 @@ export class Session {
     const { tab, search, filter } = this;
     const runs = this.runs.map((run) => run?.state ?? {});
     const sort = this.sort === "sentence" ? "" : this.sort;
-    const state = { tab, search, field: search && this.field, filter, sort, changed: this.onlyChanged, runs };
+    const page = this.tablePage || undefined;
+    const state = { tab, search, field: search && this.field, filter, sort, page, changed: this.onlyChanged, runs };
     return {
       ...state,
       ...(runs.length > 1 && { run: this.place, other: this.other }),
@@ -220,6 +223,7 @@ export class Session {
     this.field = state.field ?? this.field;
     this.filter = state.filter ?? "";
     this.sort = state.sort ?? "sentence";
+    this.tablePage = state.page ?? 0;
     this.onlyChanged = state.changed ?? false;
   }
 }

@@ -4,7 +4,7 @@
  * @typedef {{point?: number, weights?: number[], factor?: number, base?: number}} RunState
  * @typedef {{tab?: string, run?: number, other?: number, sentence?: number,
  *   hypothesis?: number, against?: number, search?: string, field?: string, filter?: string, sort?: string,
- *   changed?: boolean, runs: RunState[]}} State `runs` are those of the page
+ *   page?: number, changed?: boolean, runs: RunState[]}} State `runs` are those of the page
  */
 
 /** @param {State} state @returns {string} a fragment without `#` */
@@ -42,7 +42,7 @@ export function decodeState(fragment, nRuns) {
     const text = parameters.get(key);
     if (text !== null) state[key] = text;
   }
-  for (const key of /** @type {const} */ (["run", "other", "sentence", "hypothesis", "against"])) {
+  for (const key of /** @type {const} */ (["run", "other", "page", "sentence", "hypothesis", "against"])) {
     const place = readPlace(key);
     if (place !== null) state[key] = place;
   }
