@@ -37,8 +37,10 @@ export function makeCurvesView(session) {
           makeChart({ title: "Weights over their L1 norm", xLabel: "iteration", digits: 4, series: listWeights(runs) }),
           makeChart({ title: "Hypotheses", xLabel: "iteration", digits: 0, fromZero: true,
             series: [...collect(runs, "in the lists", (i) => i.hypotheses), ...collect(runs, "new", (i) => i.new)] }),
-          makeChart({ title: "Seconds", xLabel: "iteration", digits: 1, fromZero: true,
-            series: [...collect(runs, "decoding", (i) => i.decoding), ...collect(runs, "optimizing", (i) => i.optimizing)] })),
+          // Imported lists have no times.
+          runs.some((run) => run.iterations.some((one) => one.decoding + one.optimizing > 0)) &&
+            makeChart({ title: "Seconds", xLabel: "iteration", digits: 1, fromZero: true,
+              series: [...collect(runs, "decoding", (i) => i.decoding), ...collect(runs, "optimizing", (i) => i.optimizing)] })),
       );
     },
   };

@@ -1,5 +1,7 @@
 // Elements of the page. Texts of data are only ever text nodes.
 
+import { compareWords } from "./words.js";
+
 /**
  * @typedef {string | number | Node | null | undefined | false} Child
  * @typedef {Record<string, any>} Attributes names of attributes; `onclick` and the like are
@@ -158,4 +160,13 @@ export function table(rows, { left = 1, last = false, sentences = [] } = {}) {
       element("tbody", { role: role("rowgroup") }, body.map(line)),
     ),
   );
+}
+
+/** @param {string} text @param {string} other @returns {Node[]} the text with its differences marked */
+export function markWords(text, other) {
+  return compareWords(text, other).flatMap(({ kind, word }) => [
+    kind === "same" ? document.createTextNode(word)
+      : element(kind === "added" ? "ins" : "del", {}, word),
+    document.createTextNode(" "),
+  ]);
 }

@@ -1,9 +1,8 @@
 // Several runs: side by side, their significance, and the sentences in which they differ.
 
 import { describeMissingLists } from "./data.js";
-import { button, choice, element, replaceChildren, table } from "./elements.js";
+import { button, choice, element, markWords, replaceChildren, table } from "./elements.js";
 import { formatCount, formatDifference, formatFixed, formatScore } from "./format.js";
-import { markWords } from "./sentences_view.js";
 
 /**
  * @typedef {import("./session.js").Session} Session

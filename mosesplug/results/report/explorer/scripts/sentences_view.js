@@ -2,12 +2,11 @@
 
 import { parseConditions } from "./conditions.js";
 import { describeMissingLists } from "./data.js";
-import { button, choice, element, keepFocus, replaceChildren, reveal, table } from "./elements.js";
+import { button, choice, element, keepFocus, markWords, replaceChildren, reveal, table } from "./elements.js";
 import { formatCount, formatDifference, formatFixed, formatScore } from "./format.js";
 import { computeSparseShare } from "./model_scores.js";
 import { findHighest } from "./scorer.js";
 import { makeBaseChoice } from "./weights_view.js";
-import { compareWords } from "./words.js";
 
 /**
  * @typedef {import("./session.js").Session} Session
@@ -121,6 +120,7 @@ export function makeSentencesView(session) {
       const mark = order.key === key ? (order.isDown ? " ▼" : " ▲") : "";
       return button(`${label}${mark}`, () => {
         const isDown = order.key === key ? !order.isDown : key !== "sentence";
+        session.tablePage = 0;
         session.sort = `${isDown ? "-" : ""}${key}`;
         keepFocus(list, session.notify.bind(session));
       }, { title, class: "sort" });
@@ -154,7 +154,9 @@ export function makeSentencesView(session) {
     keys.forEach((key, k) => {
       if (key === order.key) heads[k].setAttribute("aria-sort", order.isDown ? "descending" : "ascending");
     });
-    replaceChildren(list, rendered, pages > 1 && pager);
+    replaceChildren(list, rendered, pages > 1 && pager, hasScores && element("p", { class: "note" },
+      `${run.run.sentenceMetric} is that of the 1-best; larger is better. change: from the 1-best at the weights of ` +
+      `${run.points[run.basePoint].label}. loss: what the 1-best lacks to the best hypothesis, the oracle.`));
   }
 
   /** @param {number} page */
@@ -391,6 +393,9 @@ function renderSentence(run, sentence, actions) {
     renderShares(run, best, other, ranks, roles),
     element("div", { class: "tools" }, against, rows.length > HYPOTHESES && makePager(rows, first, actions)),
     table([header, ...body], { left: 3, last: true, sentences: [1] }),
+    sentenceScores !== null && element("p", { class: "note" },
+      `oracle: the highest ${run.run.sentenceMetric}. hope, fear: the highest model score (at weights with an L1 norm of 1) ` +
+      `plus, or minus, ${run.run.sentenceMetric}. iteration: rank: its ranks in the n-best lists.`),
   ];
 }
 
@@ -453,15 +458,6 @@ function listRanks(run, row) {
     ranks[row] ? [`${run.run.iterations[k].number}:${ranks[row]}`] : []).join(" ");
 }
 
-/** @param {string} text @param {string} other @returns {Node[]} the text with its differences marked */
-export function markWords(text, other) {
-  return compareWords(text, other).flatMap(({ kind, word }) => [
-    kind === "same" ? document.createTextNode(word)
-      : element(kind === "added" ? "ins" : "del", {}, word),
-    document.createTextNode(" "),
-  ]);
-}
-
 /**
  * @param {RunSession} run
  * @param {number} best
@@ -507,7 +503,10 @@ function renderShares(run, best, other, ranks, roles) {
   body.push(isSame ? ["model score", total(best), ""]
     : ["model score", total(best), total(other),
       formatDifference(run.present.scores[best] - run.present.scores[other]), ""]);
-  const header = isSame ? ["weight × value", "1-best", ""] : ["weight × value", "1-best", second, "lead", "shares"];
+  /** @param {string} name @param {string} kind of its bars */
+  const key = (name, kind) => element("span", {}, element("span", { class: `key ${kind}` }), name);
+  const header = isSame ? ["weight × value", "1-best", ""]
+    : ["weight × value", key("1-best", "first"), key(second, "second"), "lead", "shares"];
   return element("div", { class: "shares" },
     element("h4", {}, isSame ? "What the model score consists of" : `Why the 1-best wins over ${named}`),
     table([header, ...body], { last: true }),

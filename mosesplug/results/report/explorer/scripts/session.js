@@ -10,7 +10,7 @@ import { findFirstBest, scoreCorpus, scoreHypotheses, sumStatistics } from "./sc
  */
 
 /** What weights choose, and its corpus score as people read it. */
-class Decision {
+export class Decision {
   /** @param {Lists} lists @param {Weights} weights @param {Int32Array} choice */
   constructor(lists, weights, choice) {
     this._lists = lists;

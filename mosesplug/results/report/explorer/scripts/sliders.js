@@ -199,7 +199,10 @@ export function makeSliders(session, run) {
     schedule();
   }, { rootMargin: "200px" });
   for (const { node } of controls) watcher.observe(node);
-  return { node: element("div", {}, tools, groups), update };
+  const note = run.run.formula !== null && element("p", { class: "note" },
+    `A curve shows ${run.run.metric} as one weight changes and all others stay. The red line is the present weight, ` +
+    "the gray line 0; a click on the curve moves the weight there.");
+  return { node: element("div", {}, tools, note, groups), update };
 }
 
 /**

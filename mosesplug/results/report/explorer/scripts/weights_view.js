@@ -2,7 +2,7 @@
 
 import { makeCopies } from "./copies.js";
 import { describeMissingLists } from "./data.js";
-import { button, choice, element, replaceChildren } from "./elements.js";
+import { button, choice, element, markWords, replaceChildren } from "./elements.js";
 import { formatCount, formatDifference, formatScore } from "./format.js";
 import { findLengthRatio } from "./scorer.js";
 import { makeSliders } from "./sliders.js";
@@ -14,6 +14,7 @@ import { makeSliders } from "./sliders.js";
  */
 
 const MOST_LISTED = 30;
+const MOST_KEPT = 1000;
 
 /**
  * Return the view of the weights.
@@ -74,10 +75,10 @@ function build(node, session, run, openSentence) {
   );
   const copies = makeCopies(run);
   const sliders = makeSliders(session, run);
-  const changed = element("div", { class: "changed" });
+  const changed = makeChangedList(run, openSentence);
   const isWarning = held.classList.contains("warning");
   replaceChildren(node, summary, isWarning && held, points, element("div", { class: "tools" }, base.node, copies),
-    sliders.node, changed, !isWarning && held);
+    sliders.node, changed.node, !isWarning && held);
 
   return () => {
     base.select.selectedIndex = run.basePoint;
@@ -88,7 +89,7 @@ function build(node, session, run, openSentence) {
     }
     const sentences = run.listChanged();
     replaceChildren(summary, describeScore(run, sentences.length));
-    replaceChildren(changed, listChanged(run, sentences, openSentence));
+    changed.update(sentences);
     sliders.update();
   };
 }
@@ -177,27 +178,49 @@ function listOtherRuns(session, run, go) {
   });
 }
 
-/** @param {RunSession} run @param {number[]} sentences @param {(sentence: number) => void} open */
-function listChanged(run, sentences, open) {
-  const head = element("h3", {}, `Changed sentences: ${formatCount(sentences.length)}`);
+/**
+ * Return the list of the sentences whose 1-best changes.
+ * @param {RunSession} run
+ * @param {(sentence: number) => void} open
+ * @returns {{node: HTMLElement, update: (sentences: number[]) => void}}
+ */
+function makeChangedList(run, open) {
+  const node = element("div", { class: "changed" });
   const scores = run.sentenceScores;
-  if (!sentences.length) {
-    return [head, element("p", { class: "note" },
-      `The present weights and those of ${run.points[run.basePoint].label} choose the same hypotheses.`)];
-  }
-  const { present, base } = run;
-  const sorted = sentences.map((sentence) => {
-    const gain = scores === null ? 0 : scores[present.choice[sentence]] - scores[base.choice[sentence]];
-    return { sentence, gain, size: Math.abs(gain) };
-  }).sort((a, b) => b.size - a.size || a.sentence - b.sentence);
-  const items = sorted.slice(0, MOST_LISTED).map(({ sentence, gain }) => {
+  /** @type {Map<string, HTMLElement>} items of pairs of hypotheses: most stay while a weight moves */
+  const items = new Map();
+  /** @param {number} row @param {number} base @param {number} sentence @param {number} gain */
+  const render = (row, base, sentence, gain) => {
+    const name = run.lists.name(sentence);
     return element("li", {},
-      button(run.lists.name(sentence), () => open(sentence), { "aria-label": `Open sentence ${run.lists.name(sentence)}` }),
+      button(name, () => open(sentence), { "aria-label": `Open sentence ${name}` }),
       scores && element("span", { class: "gain" }, formatDifference(gain)),
-      element("bdi", {}, run.lists.text(sentence, present.choice[sentence])));
-  });
-  const more = sorted.length > MOST_LISTED
-    ? element("p", { class: "note" }, `The ${MOST_LISTED} with the largest differences; all are in Sentences, “changed only”.`)
-    : null;
-  return [head, element("ol", {}, items), more];
+      element("bdi", {}, markWords(run.lists.text(sentence, row), run.lists.text(sentence, base))));
+  };
+  /** @param {number[]} sentences */
+  function update(sentences) {
+    const { choice: rows } = run.present;
+    const { choice: bases } = run.base;
+    const label = run.points[run.basePoint].label;
+    const sorted = sentences.map((sentence) => {
+      const gain = scores === null ? 0 : scores[rows[sentence]] - scores[bases[sentence]];
+      return { sentence, gain, size: Math.abs(gain) };
+    }).sort((a, b) => b.size - a.size || a.sentence - b.sentence);
+    if (items.size > MOST_KEPT) items.clear();
+    const listed = sorted.slice(0, MOST_LISTED).map(({ sentence, gain }) => {
+      const key = `${rows[sentence]} ${bases[sentence]}`;
+      const item = items.get(key) ?? render(rows[sentence], bases[sentence], sentence, gain);
+      items.set(key, item);
+      return item;
+    });
+    replaceChildren(node,
+      element("h3", {}, `Changed sentences: ${formatCount(sentences.length)}`),
+      element("p", { class: "note" }, sentences.length === 0
+        ? `The present weights and those of ${label} choose the same hypotheses.`
+        : `Words that only the present weights choose are underlined, those that only the weights of ${label} choose are struck out.`),
+      element("ol", {}, listed),
+      sorted.length > MOST_LISTED && element("p", { class: "note" },
+        `The ${MOST_LISTED} with the largest differences; all are in Sentences, “changed only”.`));
+  }
+  return { node, update };
 }
