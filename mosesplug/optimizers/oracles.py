@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.arrays import Offsets, Scores
+from mosesplug.kernels import inlined_kernel, lean_kernel, read_only
 from mosesplug.metrics.few_sentences import FewSentences
 from mosesplug.metrics.protocol import Metric
 from mosesplug.tuning_set import TuningSet
@@ -22,6 +23,9 @@ __all__ = ["OracleSets", "corpus_oracles", "sentence_oracles"]
 
 _PASSES = 20
 """A greedy search that has not converged by then cycles among ties."""
+
+_COMPILED = 1 << 14
+"""Number of hypotheses from which equal statistics are scored once, which takes a kernel."""
 
 
 @dataclass(frozen=True)
@@ -83,30 +87,91 @@ def corpus_oracles(
     """
     offsets, stats = tuning_set.offsets, tuning_set.weighted_stats.astype(np.float64)
     filled = np.flatnonzero(np.diff(offsets) > 0)
-    chosen = offsets[filled] + rng.integers(0, np.diff(offsets)[filled])
+    chosen = (offsets[filled] + rng.integers(0, np.diff(offsets)[filled])).astype(np.int64)
     totals = stats[chosen].sum(axis=0)
-    for _ in range(_PASSES):
-        changed = False
-        for place in rng.permutation(len(filled)).tolist():
-            start, end = offsets[filled[place]], offsets[filled[place] + 1]
-            others = totals - stats[chosen[place]]
-            scores = metric.score(others + stats[start:end])
+    rows, place_of = _find_distinct(offsets, stats)
+    bounds, distinct = np.searchsorted(rows, offsets), stats[rows]
+    is_oracle = np.zeros(len(rows), dtype=np.bool_)
+    for number in range(_PASSES + 1):
+        # After the last pass, choices stay: only the oracles are missing.
+        may_change, changed = number < _PASSES, False
+        order = rng.permutation(len(filled)).tolist() if may_change else range(len(filled))
+        for sentence in order:
+            start, end = bounds[filled[sentence]], bounds[filled[sentence] + 1]
+            others = totals - stats[chosen[sentence]]
+            scores = metric.score(others + distinct[start:end])
             best = int(np.argmax(scores))
-            if scores[best] > scores[chosen[place] - start]:
-                chosen[place] = start + best
-                totals = others + stats[chosen[place]]
+            score = scores[place_of[chosen[sentence]] - start]
+            if may_change and scores[best] > score:
+                chosen[sentence], score = rows[start + best], scores[best]
+                totals = others + distinct[start + best]
                 changed = True
+            is_oracle[start:end] = scores >= score
         if not changed:
             break
-    rows = []
-    for place, sentence in enumerate(filled.tolist()):
-        start, end = offsets[sentence], offsets[sentence + 1]
-        scores = metric.score(totals - stats[chosen[place]] + stats[start:end])
-        rows.append(start + np.flatnonzero(scores >= scores[chosen[place] - start]))
-    oracles = np.concatenate([np.zeros(0, dtype=np.int64), *rows])
+    oracles = np.flatnonzero(is_oracle[place_of])
     return OracleSets(
         oracles,
         np.searchsorted(oracles, offsets).astype(np.int64),
         float(metric.score(totals)),
-        chosen.astype(np.int64),
+        chosen,
     )
+
+
+def _find_distinct(
+    offsets: Offsets, stats: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows to score: the first of those of a sentence that are equal.
+
+    Few rows are all returned: they do not repay the kernel.
+
+    Returns:
+        int64, the rows, ascending; int64 ``[n_rows]``, for each row the place of its equal there.
+    """
+    first = np.arange(len(stats))
+    if len(stats) >= _COMPILED:
+        table = np.empty(4 * int(np.diff(offsets).max()), dtype=np.int64)
+        _find_first_equal(read_only(offsets, np.int64), read_only(stats), table, first)
+    is_first = first == np.arange(len(stats))
+    return np.flatnonzero(is_first), (np.cumsum(is_first) - 1)[first]
+
+
+@lean_kernel
+def _find_first_equal(
+    offsets: Offsets,
+    stats: NDArray[np.float64],
+    table: NDArray[np.int64],
+    first: NDArray[np.int64],
+) -> None:
+    """Write for each row the first equal one of its sentence.
+
+    Args:
+        table: four times as long as the longest list; a hash table of rows, an output.
+        first: int64 ``[n_rows]``, the output.
+    """
+    n_columns = stats.shape[1]
+    for sentence in range(len(offsets) - 1):
+        n_slots = 1
+        while n_slots < 2 * (offsets[sentence + 1] - offsets[sentence]):
+            n_slots *= 2
+        table[:n_slots] = -1
+        for row in range(offsets[sentence], offsets[sentence + 1]):
+            code = np.int64(0)
+            for column in range(n_columns):
+                # Unequal rows may share a code: fractions are cut off.
+                code = (code ^ np.int64(stats[row, column])) * 0x2545F4914F6CDD1D
+                code ^= code >> 29
+            slot = code & (n_slots - 1)
+            while table[slot] >= 0 and not _are_equal(stats, table[slot], row):
+                slot = (slot + 1) & (n_slots - 1)
+            if table[slot] < 0:
+                table[slot] = row
+            first[row] = table[slot]
+
+
+@inlined_kernel
+def _are_equal(stats: NDArray[np.float64], row: int, other: int) -> bool:
+    for column in range(stats.shape[1]):  # noqa: SIM110 - kernels have no generators
+        if stats[row, column] != stats[other, column]:
+            return False
+    return True

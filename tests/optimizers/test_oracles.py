@@ -13,6 +13,7 @@ from mosesplug.metrics.bleu.corpus import Bleu
 from mosesplug.metrics.interpolated import InterpolatedMetric
 from mosesplug.metrics.protocol import Metric
 from mosesplug.metrics.ter.moses import Ter
+from mosesplug.optimizers import oracles
 from mosesplug.optimizers.oracles import OracleSets, corpus_oracles, sentence_oracles
 from mosesplug.tuning_set import TuningSet
 from tests.optimizers.problems import Accuracy, tuning_set
@@ -123,6 +124,41 @@ def test_ties_are_kept() -> None:
     found = corpus_oracles(made, Bleu(), np.random.default_rng(0))
     np.testing.assert_array_equal(found.rows, np.arange(6))
     np.testing.assert_array_equal(found.offsets, [0, 2, 4, 6])
+
+
+def test_scoring_equal_statistics_once_changes_no_oracles(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(8)
+    sizes = [40, 0, 1, 25]
+    stats = bleu_statistics(rng, 12)[rng.integers(0, 12, sum(sizes))]
+    plain = with_statistics(sizes, stats)
+    for lists in (plain, plain.weigh(np.array([0.3, 1.0, 2.0, 0.7]))):
+        every = corpus_oracles(lists, Bleu(), np.random.default_rng(9))
+        with monkeypatch.context() as patched:
+            patched.setattr(oracles, "_COMPILED", 0)
+            once = corpus_oracles(lists, Bleu(), np.random.default_rng(9))
+        assert once.score == every.score
+        for name in ("rows", "offsets", "oracle_rows"):
+            np.testing.assert_array_equal(getattr(once, name), getattr(every, name))
+
+
+def test_choices_stay_after_the_last_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = with_statistics([9] * 5, bleu_statistics(np.random.default_rng(10), 45))
+    monkeypatch.setattr(oracles, "_PASSES", 1)
+    rng, same = np.random.default_rng(11), np.random.default_rng(11)
+    found = corpus_oracles(made, Bleu(), rng)
+    same.integers(0, np.full(5, 9))
+    same.permutation(5)
+    assert rng.bit_generator.state == same.bit_generator.state
+    assert found.score == score_of(made, Bleu(), tuple(found.oracle_rows.tolist()))
+    for sentence, row in enumerate(found.oracle_rows.tolist()):
+        own = found.rows[found.offsets[sentence] : found.offsets[sentence + 1]].tolist()
+        totals = made.stats[found.oracle_rows].sum(axis=0, dtype=np.float64) - made.stats[row]
+        scores = [
+            Bleu().score(totals + made.stats[other])
+            for other in range(*made.offsets[sentence : sentence + 2])
+        ]
+        start = made.offsets[sentence]
+        assert own == [start + i for i, score in enumerate(scores) if score >= scores[row - start]]
 
 
 def test_nothing_to_choose_from() -> None:

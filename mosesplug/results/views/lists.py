@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,10 +27,16 @@ _RANKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
 def _truncate(tuning_set: TuningSet, widths: NDArray[np.int64]) -> TuningSet:
-    """Keep the first ``widths[i]`` hypotheses of list i; int64 ``[n_sentences]``."""
-    sizes = np.diff(tuning_set.offsets)
-    positions = np.arange(tuning_set.n_hyps) - np.repeat(tuning_set.offsets[:-1], sizes)
-    return tuning_set.take_hypotheses(np.flatnonzero(positions < np.repeat(widths, sizes)))
+    """Keep the first ``widths[i]`` hypotheses of list i, without features.
+
+    Args:
+        widths: int64 ``[n_sentences]``.
+    """
+    # Oracles depend on statistics only: copies of the features would be larger.
+    lists = replace(tuning_set, dense=tuning_set.dense[:, :0], sparse=None)
+    sizes = np.diff(lists.offsets)
+    positions = np.arange(lists.n_hyps) - np.repeat(lists.offsets[:-1], sizes)
+    return lists.take_hypotheses(np.flatnonzero(positions < np.repeat(widths, sizes)))
 
 
 def score_oracle(tuning_set: TuningSet, metric: Metric) -> float:
