@@ -35,6 +35,9 @@ _WIDTH = 4.8
 _SMALL = (2.3, 1.6)
 """Inches of one error surface on a page that has many."""
 
+_SMALL_MARGIN = 0.06
+"""Share of its width on the right, for half of a number below the axis."""
+
 _STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
     "text.parse_math": False,
@@ -304,16 +307,25 @@ def render_surface_svgs(data: ReportData) -> list[str]:
     """
     scores = [score for surface in data.surfaces for score in surface.scores.tolist()]
     margin = 0.05 * (max(scores) - min(scores)) or 0.01
+    place: tuple[float, float, float, float] | None = None
 
     def draw(figure: Figure, surface: ErrorSurface) -> None:
+        nonlocal place
         figure.set_size_inches(*_SMALL)
         axes = figure.subplots()
         _draw_surface(axes, surface)
         axes.set_ylim(min(scores) - margin, max(scores) + margin)
+        # With common ranges, the layout of one figure fits all; it takes longer than drawing.
+        if place is None:
+            figure.draw_without_rendering()
+            left, bottom, _, height = axes.get_position().bounds
+            place = left, bottom, 1.0 - left - _SMALL_MARGIN, height
+        figure.set_layout_engine("none")
+        axes.set_position(place)
 
     return [
-        _save_svg(partial(draw, surface=surface), f"surface {place}")
-        for place, surface in enumerate(data.surfaces)
+        _save_svg(partial(draw, surface=surface), f"surface {number}")
+        for number, surface in enumerate(data.surfaces)
     ]
 
 
