@@ -25,7 +25,7 @@ from mosesplug.optimizers import Optimizer, Problem, Progress
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.optimizers.registry import Algorithm
-from mosesplug.optimizers.selection import FeatureSelection
+from mosesplug.optimizers.selection import FeatureSelection, NamePatterns
 from mosesplug.settings.algorithm_options import make_options
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.template_file import TemplateFile
@@ -181,11 +181,12 @@ def _check_templates(
     if not data.start.weights[space.n_dense :].any():
         algorithm.require_sparse(f"{{--templates}} {file}", settings.selection)
     beginnings = {name.partition("_")[0] for name in space.sparse}
+    dropped = NamePatterns(settings.lists.drop_feature)
     return [
         f"{file.templates.path}: [{template.name}]: no hypothesis has a feature of this template. "
         "Check its vocabulary"
         for template in file.templates.templates
-        if template.name not in beginnings
+        if template.name not in beginnings and not dropped.matches(f"{template.name}_")
     ]
 
 

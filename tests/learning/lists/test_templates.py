@@ -123,6 +123,11 @@ def test_template_without_features() -> None:
     reading: mosesplug.ListKeywords = {"templates": "templates.toml", "source": "source"}
     fit = mosesplug.optimize("lists", references="reference", algorithm="kbmira", **reading)
     assert "templates.toml: [TB]: no hypothesis has a feature of this template" in fit.warnings[0]
+    Path("templates.toml").write_text('[TB]\nfunction = "TargetBigramFeature"\n')
+    fit = mosesplug.optimize(
+        "lists", references="reference", algorithm="kbmira", drop_feature=["TB_*"], **reading
+    )
+    assert not any("template" in warning for warning in fit.warnings)
 
 
 @pytest.mark.usefixtures("folder")
