@@ -259,7 +259,8 @@ def compare(
     """
     samples, trials = check_integer(samples, "samples", 1), check_integer(trials, "trials", 1)
     seed = check_integer(seed, "seed", 0)
-    if references is None and not scores:
+    given = () if metrics is None or isinstance(metrics, str) else metrics
+    if references is None and not scores and all(isinstance(metric, str) for metric in given):
         raise UsageError("references is missing: give references, or scores")
     lines: Sequence[Sequence[bytes]] = [] if references is None else load_references(references)
     compared = load_systems(systems, len(lines[0]) if lines else None, decode=decode)

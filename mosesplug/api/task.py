@@ -36,6 +36,7 @@ from mosesplug.learning.made_features import take_recorded_bins
 from mosesplug.learning.weights import StartingWeights, read_initial_weights, read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
+from mosesplug.metrics.protocol import needs_references
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.sentences.domains import make_domains
 from mosesplug.settings.sentences.source import count_source_words
@@ -118,10 +119,19 @@ def make_task(
         metric = find_metric(metric, settings.metric_settings)
     if named is not None:
         settings = _add_scores(settings, named, heldout_scores)
-        if references is None and (isinstance(metric, str) and settings.needs_references):
-            raise UsageError(f"references is missing: the metric {metric} needs references")
     elif heldout_scores is not None:
         raise UsageError("heldout_scores requires scores by name, as scores={'COMET': ...}")
+    if references is None and origin != "store" and scores is None and statistics is None:
+        name = settings.metric or "BLEU"
+        if metric is None or isinstance(metric, str):
+            is_needed = settings.needs_references
+        else:
+            name, is_needed = metric.name, needs_references(metric)
+        if is_needed:
+            raise UsageError(
+                "references is missing: give references, or scores, or statistics. The metric "
+                f"{name} needs them"
+            )
     data_of_call = _find_held_out(settings, heldout_lists, heldout_references)
     if domains is not None and not isinstance(domains, str | PathLike):
         data_of_call = replace(data_of_call, domains=make_domains(domains))
@@ -289,8 +299,6 @@ def _check_requirements(
         return
     if source == "features" and arrays["hypotheses"] is None:
         raise UsageError("features requires hypotheses and references, or scores, or statistics")
-    if source != "store" and references is None:
-        raise UsageError("references is missing: give references, or scores, or statistics")
     if isinstance(references, Mapping) and source not in ("features", "lists"):
         raise UsageError("references by sentence id require features, or lists in memory")
 

@@ -6,6 +6,7 @@ references are compiled, what is counted, and the score of sums of counts.
 
 from __future__ import annotations
 
+import sys
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, TypeVar, cast
@@ -67,11 +68,13 @@ class ReferenceMetric(UnsmoothedMetric, Generic[Prepared]):
         name: the name in Moses' spelling.
         statistics_names: the name of each statistic.
         statistics_limits: pairs of names; the first statistic never exceeds the second.
+        needs_references: False if a hypothesis alone can be counted.
     """
 
     name: ClassVar[str]
     statistics_names: ClassVar[tuple[str, ...]]
     statistics_limits: ClassVar[tuple[tuple[str, str], ...]] = ()
+    needs_references: ClassVar[bool] = True
 
     @abstractmethod
     def _settings(self) -> str:
@@ -121,9 +124,10 @@ class ReferenceMetric(UnsmoothedMetric, Generic[Prepared]):
 
     def prepare(self, references: Sequence[Sequence[bytes]]) -> Prepared:
         """Compile ``references[k][line]``; see ``Metric.prepare``."""
+        is_compared = bool(references) or self.needs_references
         return self._compile(
             references,
-            n_sentences=check_references(references),
+            n_sentences=check_references(references) if is_compared else 0,
             n_references=len(references),
             signature=self._sign(len(references)),
             fingerprint=reference_fingerprint(references),
@@ -145,9 +149,9 @@ class ReferenceMetric(UnsmoothedMetric, Generic[Prepared]):
             raise ValueError(
                 f"references prepared for {prepared.signature} cannot serve {self.signature()}"
             )
-        hypotheses = check_hypotheses(
-            sentence_ids, buffer, starts, ends, n_sentences=prepared.n_sentences
-        )
+        # Without references, any sentence can be counted.
+        n_sentences = prepared.n_sentences if prepared.n_references else sys.maxsize
+        hypotheses = check_hypotheses(sentence_ids, buffer, starts, ends, n_sentences=n_sentences)
         return self._count(cast(Prepared, prepared), hypotheses, threads)
 
     def score(self, totals: NDArray[Any]) -> Scores:

@@ -496,7 +496,10 @@ _SPELLED: Mapping[str, str] = MappingProxyType(
 
 _REFUSED: Mapping[str, str] = MappingProxyType(
     {
+        "BEER": "it needs models that are trained on human rankings",
         "BLEUDOC": "it needs XML documents, not sentences",
+        "BLEURT": "it needs a neural model",
+        "COMET": "it needs a neural model",
         "HAMMING": "it compares word alignments with those of the references",
         "HWCM": "it needs parse trees of hypotheses and references",
         "KENDALL": "it compares word alignments with those of the references",
@@ -505,6 +508,7 @@ _REFUSED: Mapping[str, str] = MappingProxyType(
         "M2SCORER": "it needs references with annotated corrections",
         "MEANT": "it needs semantic role labels of hypotheses and references",
         "MERGE": "no program of Moses supports it either",
+        "METRICX": "it needs a neural model",
         "SEMPOS": "it needs deep syntactic analyses of hypotheses and references",
         "TESLA": "it needs a linear program over bags of n-grams, and WordNet",
     }

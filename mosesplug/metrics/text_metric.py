@@ -48,7 +48,11 @@ class TextMetric(ReferenceMetric[TextReferences]):
 
     @abstractmethod
     def count(self, hypothesis: bytes, references: Sequence[bytes]) -> Sequence[int]:
-        """Return the statistics of one hypothesis, 32-bit integers."""
+        """Return the statistics of one hypothesis, 32-bit integers.
+
+        Args:
+            references: may be empty if ``needs_references`` is False.
+        """
 
     @abstractmethod
     def score_totals(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -66,10 +70,11 @@ class TextMetric(ReferenceMetric[TextReferences]):
         self, prepared: TextReferences, hypotheses: HypothesisRanges, threads: int
     ) -> NDArray[np.int32]:
         known: dict[tuple[int, bytes], Sequence[int]] = {}
+        lines = prepared.lines
         rows = np.empty((len(hypotheses.sentence_ids), self.n_statistics), dtype=np.int32)
         for row, key in enumerate(split_hypotheses(hypotheses)):
             if key not in known:
-                known[key] = self.count(key[1], prepared.lines[key[0]])
+                known[key] = self.count(key[1], lines[key[0]] if lines else ())
             rows[row] = known[key]
         return rows
 

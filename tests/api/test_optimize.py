@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 import mosesplug
@@ -17,6 +19,7 @@ from mosesplug.api.optimize import OptimizeKeywords, ValidationKeywords
 from mosesplug.cli.main import main
 from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics import metric as find_metric
+from mosesplug.metrics.text_metric import TextMetric
 from tests.api.problems import NAMES, Problem, make_problem
 from tests.store.toys import ToyMetric
 
@@ -69,6 +72,40 @@ def test_arrays_lists_and_files_give_the_weights_of_the_command_line(
         fit.save(tmp_path / "own", "dense")
         assert (tmp_path / "own").read_bytes() == (tmp_path / "tuned").read_bytes(), number
     assert fit.result.data.description.startswith("12 sentences, 84 distinct hypotheses of 96")
+
+
+@dataclass(frozen=True)
+class Letters(TextMetric):
+    """The share of x in a hypothesis, and of references."""
+
+    name: ClassVar[str] = "LETTERS"
+    version: ClassVar[str] = "1"
+    statistics_names: ClassVar[tuple[str, ...]] = ("x", "letters")
+    needs_references: ClassVar[bool] = False
+
+    def count(self, hypothesis: bytes, references: Sequence[bytes]) -> Sequence[int]:
+        return hypothesis.count(b"x"), len(hypothesis) + len(references)
+
+    def score_totals(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(totals[..., 0] / np.maximum(totals[..., 1], 1))
+
+
+def test_a_metric_of_hypotheses_alone(problem: Problem, tmp_path: Path) -> None:
+    """References are not needed; if there are some, the metric gets them."""
+    lists, references = problem.write(tmp_path)
+    fit = mosesplug.optimize(lists, metric=Letters(), options=FAST)
+    chosen = mosesplug.rerank(lists, fit.weights).texts
+    share = sum(text.count("x") for text in chosen) / sum(map(len, chosen))
+    assert fit.score == pytest.approx(share)
+    others = ["x y"] * len(chosen)
+    (scored,) = mosesplug.score(chosen, metrics=[Letters()], samples=0)
+    assert scored.score == fit.score
+    first, _ = mosesplug.compare({"a": chosen, "b": others}, metrics=[Letters()], trials=1)
+    assert first.score == fit.score
+    also = mosesplug.optimize(lists, references=references, metric=Letters(), options=FAST)
+    assert also.start_score < fit.start_score
+    with pytest.raises(UsageError, match=r"references is missing.*BLEU needs them"):
+        mosesplug.optimize(lists, metric=find_metric("BLEU"))
 
 
 def test_scores_of_a_fit_are_those_that_the_command_line_prints(

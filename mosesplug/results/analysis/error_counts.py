@@ -55,9 +55,9 @@ class SentenceErrors:
     sentence: Text
     kind: Annotated[ErrorKind, Shown(is_text=True)]
     rank: Annotated[int | None, Shown()]
-    reference_score: Annotated[float | None, Shown(".6g", "reference")]
-    best_score: Annotated[float | None, Shown(".6g", "1-best")]
-    wider_gain: Annotated[float | None, Shown(".4g", "wider search")] = None
+    reference_score: Annotated[float | None, Shown(".6g", "score of reference")]
+    best_score: Annotated[float | None, Shown(".6g", "score of 1-best")]
+    wider_gain: Annotated[float | None, Shown(".4g", "gain of wider search")] = None
 
 
 @dataclass(frozen=True)

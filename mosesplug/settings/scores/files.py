@@ -106,14 +106,14 @@ def split_marks(text: str) -> tuple[str, ScoreSource]:
     return text, source
 
 
-def suggest_formula(text: str) -> str:
-    """Return advice if the end of a command is a misspelled formula, else nothing."""
+def suggest_formula(text: str, what: str = "The command") -> str:
+    """Return advice if a command or file ends with a misspelled formula."""
     if (marked := _MARK.fullmatch(text)) is None:
         return ""
     _, word, settings = marked.groups("")
     known = ("error", *_formula_names())
     hint = suggest(word, known) or suggest(word.upper(), known)
-    return f"The command ends with :{word}{settings}{hint}" if hint else ""
+    return f"{what} ends with :{word}{settings}{hint}" if hint else ""
 
 
 def _formula_names() -> tuple[str, ...]:
@@ -131,5 +131,9 @@ def _parse(text: str, option: str) -> ScoreSource:
         raise UsageError(
             f"{OptionName(option)}={text}: write NAME=FILE, as COMET=scores.txt, or "
             "NAME=FILE:error for an error rate"
+        )
+    if not Path(paths[-1]).exists() and (advice := suggest_formula(paths[-1], "Its name")):
+        raise UsageError(
+            f"{OptionName(option)} {name}: {paths[-1]}: No such file or directory. {advice}"
         )
     return replace(source, name=name, paths=tuple(map(Path, paths)))

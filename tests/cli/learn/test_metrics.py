@@ -32,7 +32,7 @@ def test_the_list_has_all_metrics_and_their_settings(capsys: pytest.CaptureFixtu
 
 def test_it_says_what_is_not_there_and_how_to_bring_it(capsys: pytest.CaptureFixture[str]) -> None:
     text = run(capsys)
-    for name in ("TESLA", "MEANT"):
+    for name in ("TESLA", "MEANT", "BEER", "COMET"):
         assert name in text
         with pytest.raises(UsageError, match=f"not supported: .*--scores {name}=FILE"):
             metric(name)

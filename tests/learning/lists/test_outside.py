@@ -359,6 +359,10 @@ def test_sources_are_parsed() -> None:
             parse_score_sources([text])
     with pytest.raises(UsageError, match="--scores names A twice"):
         parse_score_sources(["A=x", "A=y"])
+    with pytest.raises(
+        UsageError, match=r"x:BLUE: No such file .* with :BLUE\. Did you mean BLEU\?"
+    ):
+        parse_score_sources(["A=x:BLUE"])
 
 
 def test_lists_without_texts_need_scores(lists: Path) -> None:
