@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.syncs import skip_syncs
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -30,6 +32,8 @@ def pytest_configure(config: pytest.Config) -> None:
     the suite runs in the background: a shell has background jobs ignore interrupts, and what is
     ignored stays so in all children.
     """
+    if not config.getoption("benchmark_enable", default=False):
+        skip_syncs()
     # No test reads or writes the files that a developer's own commands keep.
     os.environ["MOSESPLUG_CACHE_DIR"] = ""
     # A first call compiles, and machines are shared: time tells nothing about an example.

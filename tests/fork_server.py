@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.golden.boot import call
+from tests.syncs import skip_syncs
 
 __all__ = ["ForkServer", "serve_programs"]
 
@@ -105,6 +106,7 @@ def serve_programs() -> Iterator[ForkServer]:
 
 def serve(path: str) -> None:
     """Run each request in a fork until the tests end; then end the forks, too."""
+    skip_syncs()
     for _, module in PROGRAMS.values():
         importlib.import_module(module)
     # What the commands import when they are called.

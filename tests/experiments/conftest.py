@@ -11,7 +11,6 @@ from mosesplug.experiments.file import read_experiment
 from mosesplug.experiments.planning import ExperimentPlan, plan_experiment
 from tests.tuning.conftest import (  # noqa: F401
     _no_compiling_ahead,
-    _no_waiting_for_the_disk,
     decoder_in_process,
     make_toy,
 )

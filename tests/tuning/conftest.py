@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import os
 import re
 import shlex
 import sys
@@ -87,11 +86,6 @@ class Log:
     def of(self, kind: type) -> list[Any]:
         """The events of one kind."""
         return [event for event in self.events if isinstance(event, kind)]
-
-
-@pytest.fixture(autouse=True)
-def _no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 @pytest.fixture(autouse=True)

@@ -84,9 +84,9 @@ def test_killed_at_any_moment(
         if next(writes) % 5 == 0:
             remember("a write")
 
-    monkeypatch.setattr(os, "fsync", at_write)
-    tune(toy.configuration("whole", **SETTINGS), at_event)
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", at_write)
+        tune(toy.configuration("whole", **SETTINGS), at_event)
     assert moments.count("a write") > 3
     assert len(moments) > 15
     expected = left_by_run(whole)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -22,7 +21,6 @@ BEGIN = ["ask", "asked", "reference", "start", *SETTINGS]
 @pytest.fixture(autouse=True)
 def _system(toy_files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     Path("start").write_text(WEIGHTS)
 
 

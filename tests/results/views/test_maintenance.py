@@ -21,9 +21,8 @@ __all__ = ["left_by_run"]
 
 
 def test_a_run_continues_as_if_the_dropped_iteration_never_happened(
-    tmp_path: Path, left_by_run: object, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, left_by_run: object
 ) -> None:
-    monkeypatch.setattr("os.fsync", lambda descriptor: None)
     toy = make_toy(tmp_path)
     settings: dict[str, Any] = {"maximum_iterations": 2, "minimum_change": 0.0}
     tune(toy.configuration("whole", **settings))
