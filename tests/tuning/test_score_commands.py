@@ -70,8 +70,12 @@ def arguments(toy: Toy, name: str, behavior: str, *more: str) -> list[str]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the stand-in finds its caller in /proc")
-@pytest.mark.parametrize("more", [(), ("--score-budget", "4")])
+@pytest.mark.parametrize("more", [(), ("--score-budget", "4"), ("--sentence-weights",)])
 def test_a_killed_run_scores_nothing_twice(toy: Toy, more: tuple[str, ...]) -> None:
+    if more == ("--sentence-weights",):
+        weights = toy.directory / "weights"
+        weights.write_text("0\n2\n0.5\n" * 4)
+        more = (*more, str(weights))
     killed = arguments(toy, "killed", "kills", *more)
     program = "from mosesplug.cli.main import main; main()"
     process = subprocess.run([sys.executable, "-c", program, *killed], check=False)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from mosesplug.events import EpochLearned, ignore_event
 from mosesplug.optimizers import algorithm
 from mosesplug.optimizers.online.epochs import EpochReport, Plan, StoredSource
 from mosesplug.optimizers.online.learner import Learner
-from mosesplug.optimizers.problem import no_progress
+from mosesplug.optimizers.problem import Problem, no_progress
 from mosesplug.settings.online import OnlineSettings
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning import tune
@@ -209,8 +210,33 @@ def test_a_cluster_gives_the_weights_of_threads(shared_address: str, sharding: S
     assert optimize_online(there) == optimize_online(sharding)
 
 
-def optimize_online(sharding: Sharding) -> bytes:
+def test_sentence_weights_on_a_cluster(shared_address: str, toy: Any) -> None:
+    """Lists that are there, and a run that decodes: the weights of threads and processes."""
+    sharding, weights = Sharding(2), np.array([0.0, 2.0, 0.5] * 8)
+    there = replace(sharding, scheduler=shared_address)
+    for optimize in (optimize_online, partial(optimize_batch, "kbmira")):
+        weighted = optimize(sharding, sentence_weights=weights)
+        assert optimize(there, sentence_weights=weights) == weighted != optimize(sharding)
+    path = toy.directory / "weights"
+    path.write_text("".join(f"{weight}\n" for weight in weights[:12]))
+    results = []
+    for name, own in (("processes", Sharding(2, workers="processes")), ("cluster", there)):
+        learner = {"algorithm": "mira", "options": {"epochs": 1, "batch": 3}, "sharding": own}
+        more = {"online": OnlineSettings("process"), "sentence_weights": path}
+        results.append(tune(toy.configuration(name, optimization=learner, **more)))
+    assert results[0].weights == results[1].weights
+    assert results[0].iterations[0].curve == results[1].iterations[0].curve
+
+
+def weigh(problem: Problem, sentence_weights: NDArray[np.float64] | None) -> Problem:
+    return replace(problem, tuning_set=problem.tuning_set.weigh(sentence_weights))
+
+
+def optimize_online(
+    sharding: Sharding, sentence_weights: NDArray[np.float64] | None = None
+) -> bytes:
     problem, _ = planted(32, n_sentences=24, noise=1.0)
+    problem = weigh(problem, sentence_weights)
     tuner = algorithm("o-oro")
     options = replace(tuner.options(), epochs=2, batch=4)
     start, rng = SCALE * np.ones(5), np.random.default_rng(5)
@@ -231,8 +257,14 @@ def test_weights_do_not_depend_on_the_number_of_workers(cluster: Cluster) -> Non
     assert optimize_batch("kbmira", other) != of_two[1]
 
 
-def optimize_batch(name: str, sharding: Sharding, progress: Any = no_progress) -> bytes:
+def optimize_batch(
+    name: str,
+    sharding: Sharding,
+    progress: Any = no_progress,
+    sentence_weights: NDArray[np.float64] | None = None,
+) -> bytes:
     problem, _ = planted_bleu(34, n_sentences=24, noise=1.0)
+    problem = weigh(problem, sentence_weights)
     chosen: dict[str, dict[str, Any]] = {
         "mert": {"restarts": 2, "polish": 0},
         "kbmira": {"epochs": 4},
