@@ -16,6 +16,7 @@ from formats.text import read_lines, require_regular_file
 from formats.weights.any_format import read_weights
 from formats.weights.files import ShowWeights, read_sparse
 from formats.weights.named import read_named_weights
+from mosesplug.decoders.description import MosesDecoder
 from mosesplug.decoders.prepare import prepare_config
 from mosesplug.decoders.protocol import Decoder, DecodingTask
 from mosesplug.errors import OptionName, UsageError
@@ -56,7 +57,7 @@ from mosesplug.tuning.resume import (
     report_changed_settings,
 )
 from mosesplug.tuning.scoring_ahead import AheadScorer
-from mosesplug.tuning.selection import check_selection
+from mosesplug.tuning.selection import check_patterns, check_selection
 from mosesplug.tuning.templates import check_functions
 from mosesplug.tuning.weights import Weights, arrange_ranges
 from mosesplug.tuning.workdir.iteration_files import result_path, writes_moses_ini
@@ -272,6 +273,15 @@ def prepare_run(
         domains = DomainLearning(labels, algorithm.tunes_sparse)
     show = decoder.features
     check_names(optimization, show)
+    if isinstance(description, MosesDecoder) and (text := configuration.source_text) is not None:
+        check_patterns(
+            optimization.selection,
+            show,
+            config,
+            description.flags,
+            workspace.directory,
+            read_lines(text),
+        )
     start = _find_starting_weights(show, configuration)
     held_out = open_held_out_scorer(configuration, config, show, watch)
     if earlier == "replaced":

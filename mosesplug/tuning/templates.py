@@ -18,10 +18,12 @@ from formats.moses.ini import (
 from formats.text import open_text, read_lines, write_atomic
 from mosesplug.decoders.description import MosesDecoder
 from mosesplug.decoders.servers.folded_entries import read_entry_points
+from mosesplug.decoders.servers.sentence_tables import list_settings
 from mosesplug.errors import DataError, UsageError
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.settings.configuration import Configuration
 from mosesplug.templates.declaration import Templates, read_templates
+from mosesplug.templates.derivation import PhrasePair
 from mosesplug.templates.moses import check_factors, format_ini_functions
 from mosesplug.templates.reading import split_words
 from mosesplug.tuning.workdir.workspace import Workspace
@@ -33,7 +35,8 @@ def check_functions(configuration: Configuration) -> None:
     Raises:
         UsageError: templates cannot be read; the decoder is not called as Moses is, or cannot
             compute one; the configuration has a feature of the same name; the algorithm would leave
-            their weights at 0; or the source, or the phrase table, has no word of a vocabulary.
+            their weights at 0; the source, or the phrase table, has no word of a vocabulary; or
+            no phrase pair has a feature of a template.
         FormatError: a feature function for Moses lacks factors; a vocabulary cannot be read, or is
             empty; or a template needs alignments, and an entry of a text phrase table has none, or
             has a point outside its phrases.
@@ -53,28 +56,43 @@ def check_functions(configuration: Configuration) -> None:
         algorithm.require_sparse(f"{{--templates}} {path}", optimization.selection)
     if (source := configuration.source_text) is not None:
         templates.check_sources(read_lines(source), str(source))
-    _check_tables(configuration.config, templates)
+    _check_tables(configuration, templates)
 
 
-def _check_tables(config: Path, templates: Templates) -> None:
+def _check_tables(configuration: Configuration, templates: Templates) -> None:
     """Check that decoders can make features from text phrase tables.
 
     Raises:
-        UsageError: no table has a word of a vocabulary of target words.
+        UsageError: no table has a word of a vocabulary of target words, or a phrase pair with a
+            feature of a template.
         FormatError: an entry with a translation has no alignment, or a point outside its phrases.
     """
+    config = configuration.config
+    ini = read_moses_ini(config)
+    settings = list_settings(ini, configuration.decoding.decoder.flags)
+    # A decoder aligns an unknown word with itself, or drops it. XML markup can add any pair.
+    unknown = [PhrasePair(("a",), ("a",), ((0, 0),))]
+    if "drop-unknown" in settings:
+        unknown.append(PhrasePair(("a",), ()))
+    idle = [
+        one
+        for one in templates.local
+        if "alignment" in one.needs and "xml-input" not in settings
+        if not any(map(one.count_pair, unknown))
+    ]
     needing = [one.name for one in templates.templates if "alignment" in one.needs]
     absent = {
         one.name: one.target_vocabulary for one in templates.templates if one.target_vocabulary
     }
     tables: list[Path] = []
-    for feature in read_moses_ini(config).features:
+    for feature in ini.features:
         if not feature.kind.startswith("PhraseDictionary") or feature.path is None:
             continue
         names = (config.parent / feature.path, config.parent / f"{feature.path}.gz")
         table = next((name for name in names if name.is_file()), None)
         if feature.kind != "PhraseDictionaryMemory" or table is None:
-            absent = {}  # words of this table are unknown; the decoder reports a missing one
+            # The entries of this table are unknown; the decoder reports a missing one.
+            absent, idle = {}, []
             continue
         tables.append(table)
         with open_text(table) as file:
@@ -84,7 +102,8 @@ def _check_tables(config: Path, templates: Templates) -> None:
                 fields = line.split(b"|||", 4)
                 # A deleted phrase has no word to align.
                 target = fields[1].strip() if len(fields) > 1 else b""
-                if needing and not read_entry_points(fields, str(table), number) and target:
+                points = read_entry_points(fields, str(table), number) if needing else set()
+                if needing and not points and target:
                     raise FormatError(
                         f"the entry has no word alignment, so {' and '.join(needing)} in "
                         f"{templates.path} would not have its features",
@@ -93,6 +112,10 @@ def _check_tables(config: Path, templates: Templates) -> None:
                         remedy="Write alignment points such as 0-0 into its fourth field (train "
                         "the table with alignments), or remove the template",
                     )
+                if idle:
+                    source = split_words(fields[0])
+                    pair = PhrasePair(source, split_words(target), tuple(sorted(points)))
+                    idle = [template for template in idle if not template.count_pair(pair)]
                 if absent:
                     words = split_words(target)
                     absent = {
@@ -105,6 +128,11 @@ def _check_tables(config: Path, templates: Templates) -> None:
             f"{templates.path}: [{name}]: {' and '.join(map(str, tables))} has no word of its "
             f"vocabulary of target words, such as {min(vocabulary)}. Give words of the target "
             "language"
+        )
+    for template in idle if tables else ():
+        raise UsageError(
+            f"{templates.path}: [{template.name}]: no phrase pair of "
+            f"{' and '.join(map(str, tables))} has a feature of this template. Remove it"
         )
 
 

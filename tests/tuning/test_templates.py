@@ -260,6 +260,25 @@ def test_a_vocabulary_without_words_of_the_phrase_table(toy: Toy, declaration: P
     check_functions(given)
 
 
+def test_a_template_without_features_in_the_phrase_table(toy: Toy, declaration: Path) -> None:
+    """All target words are aligned, so that no hypothesis inserts one."""
+    declaration.write_text('[TWI]\nfunction = "TargetWordInsertionFeature"\n')
+    config = toy.directory / "moses.ini"
+    plain = config.read_text()
+    config.write_text(f"{plain}\n[feature]\nPhraseDictionaryMemory name=T path=table\n")
+    aligned, unaligned = "hund ||| dog ||| 0.1 ||| 0-0\n", "hund ||| a dog ||| 0.1 ||| 0-1\n"
+    (toy.directory / "table").write_text(aligned)
+    given = configure(toy, declaration)
+    with pytest.raises(UsageError, match=r"\[TWI\]: no phrase pair of .*table has .* Remove it"):
+        tune(given)
+    assert not (toy.directory / "work").exists()
+    (toy.directory / "table").write_text(f"{aligned}{unaligned}")
+    check_functions(given)
+    (toy.directory / "table").write_text(aligned)
+    config.write_text(f"{config.read_text()}\n[xml-input]\nexclusive\n")
+    check_functions(given)
+
+
 def add_program(configuration: Any, decoder: Path) -> Any:
     decoding = replace(configuration.decoding, decoder=MosesDecoder(decoder, ()))
     return replace(configuration, decoding=decoding)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -14,7 +15,7 @@ from formats.moses.decoder_flags import flag_name, group_flags
 from formats.moses.ini import FeatureLine, MosesIni
 from formats.moses.ini_features import UNKNOWN_WORD
 from formats.text import write_atomic
-from formats.weights.encoding import decode
+from formats.weights.encoding import decode, encode
 from formats.weights.files import WeightGroup
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.servers.folded_entries import (
@@ -280,14 +281,27 @@ class FoldedTables(SentenceTables):
         return b" ".join(words), features.rstrip(b" ") + self.folder.format_features(counts)
 
     def sample_weights(self, sentences: Iterable[bytes], current: Path) -> dict[str, float]:
-        """Return a weight for each feature that the hypotheses of sentences can have."""
+        """Return a weight for each feature of ``list_features``, to compare decoders with.
+
+        Their sums are exact in single precision, in any order.
+        """
+        names = self.list_features(sentences, current)
+        return {name: (zlib.crc32(encode(name)) % 65 - 32) / 64 for name in names}
+
+    def list_features(self, sentences: Iterable[bytes], current: Path) -> Iterator[str]:
+        """Yield the sparse features that hypotheses of sentences can have.
+
+        Features with source contexts may come more than once.
+        """
         sentences = list(sentences)
         self.expect(sentences, current)
-        weights: dict[str, float] = {}
+        n_listed = 0
         for text in sentences:
             places = self._fold(text, current)
-            weights.update(self.folder.sample_weights(places, _decode_words(text)))
-        return weights
+            names = self.folder.names
+            yield from names[n_listed:]
+            n_listed = len(names)
+            yield from self.folder.list_contexts(places, _decode_words(text))
 
     def _fold(self, text: bytes, current: Path) -> list[FoldedPlace]:
         """Return the entries of a sentence; without contexts, each phrase has one place."""

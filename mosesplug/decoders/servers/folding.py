@@ -26,7 +26,6 @@ from __future__ import annotations
 import math
 import re
 import threading
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -248,19 +247,20 @@ class PhraseFolder:
                 totals[number] = totals.get(number, 0.0) + value
         return b"".join(b" %b= %g" % (self._labels[n], value) for n, value in totals.items())
 
-    def sample_weights(self, places: Iterable[FoldedPlace], source: Words) -> dict[str, float]:
-        """Return a weight for each feature of a sentence, to compare decoders with.
+    @property
+    def names(self) -> Sequence[str]:
+        """The features of the entries so far, except for contexts."""
+        return self._names
 
-        Their sums are exact in single precision, in any order.
-        """
-        names = {
+    def list_contexts(self, places: Iterable[FoldedPlace], source: Words) -> set[str]:
+        """Return the features with source contexts that a sentence can have."""
+        return {
             name
             for place in places
             for entry in place.phrase.entries
-            for template in self._folding.functions
+            for template in self._folding.contextual
             for name in template.count_phrase(Phrase(place.start, entry.pair), source)
         }
-        return {name: (zlib.crc32(encode(name)) % 65 - 32) / 64 for name in names}
 
     def _count(self, pair: PhrasePair, templates: Iterable[PhraseTemplate]) -> dict[int, float]:
         return self._number_all(template.count_pair(pair) for template in templates)

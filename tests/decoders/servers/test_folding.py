@@ -201,6 +201,15 @@ def test_the_configuration(config: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "server1.tables").exists()
 
 
+def test_features_that_a_sentence_can_have(config: Path) -> None:
+    """By hand: those of ``EXPECTED``, and of words without alignment."""
+    listed = list(fold(config).list_features([SENTENCE], config.parent))
+    words = "das~the haus~house das~house klein~small haus~haus neu~neu"
+    assert sorted(listed) == sorted(
+        [*(f"WT_{pair}" for pair in words.split()), "TWI_a", "TWI_this", "TWI_one", "SWD_das"]
+    )
+
+
 def test_names_that_begin_alike(config: Path) -> None:
     config.write_text(INI.replace("KENLM", "WordTranslationFeature name=W-2\nKENLM"))
     sparse = {"WT_a": 1.0, "W-2_a_b": 2.0, "W_a": 3.0, "WT2_a": 4.0, "WT": 5.0, "TWI__": 6.0}
