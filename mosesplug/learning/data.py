@@ -255,7 +255,16 @@ def read_held_out_lists(
     def loaded(done: int) -> None:
         progress(done, len(files), "held-out lists")
 
-    return _load_other_lists(files, references, metrics, options, data, "held-out lists", loaded)
+    return _load_other_lists(
+        files,
+        references,
+        metrics,
+        options,
+        data,
+        "held-out lists",
+        loaded,
+        defers_scores=settings.score_budget is not None,
+    )
 
 
 def read_monitored_lists(
@@ -285,6 +294,8 @@ def _load_other_lists(
     data: LearningData,
     what: str,
     loaded: Callable[[int], None] = lambda done: None,
+    *,
+    defers_scores: bool = False,
 ) -> LearningData:
     """Read lists that are only scored into the feature space of ``data``."""
     space, problem = data.space, data.problem
@@ -296,13 +307,16 @@ def _load_other_lists(
         watched=metrics[1:],
         dense=[name for name, _ in space.groups] if names_values(files[0], options) else None,
         is_held_out=True,
+        defers_scores=defers_scores,
         threads=problem.threads,
         loaded=loaded,
     )
     return replace(
         data,
         problem=replace(problem, tuning_set=_move_to_space(lists.tuning_set, space)),
+        sentences=np.flatnonzero(np.diff(lists.tuning_set.offsets)).astype(np.int64),
         watched_metrics=lists.watched_metrics,
+        deferred=lists.deferred,
         notes=tuple(f"{what}: {note}" for note in lists.notes),
     )
 

@@ -110,9 +110,8 @@ def optimize(
         given: data in the place of those that settings name.
     """
     began = time.perf_counter()
-    if settings.score_budget is not None and (given.heldout_lists or given.domains is not None):
-        other = "heldout-nbest" if given.heldout_lists else "domains"
-        raise UsageError(f"{{--score-budget}} and {{--{other}}} exclude each other: give one")
+    if settings.score_budget is not None and given.domains is not None:
+        raise UsageError("{--score-budget} and {--domains} exclude each other: give one")
     given = _add_run_source(settings, optimizer, given)
     data = read_data(settings, progress, given, defers_scores=True)
     useless: list[str] = []
@@ -121,13 +120,18 @@ def optimize(
     held_out = read_held_out_lists(settings, data, progress, given)
     monitors = read_monitored_lists(settings, data, given)
     loaded, cpu = time.perf_counter(), time.process_time()
+    hold_out, n_held_out = None, 0
+    if held_out is not None:
+        others = held_out.problem
+        hold_out, n_held_out = lambda weights: others, len(held_out.sentences)
 
     def learn(data: LearningData) -> LearningResult:
         return learn_weights(
             data,
             _make_learner_of(data, optimizer, settings),
             settings.seed,
-            held_out=None if held_out is None else held_out.problem,
+            held_out=hold_out,
+            n_held_out=n_held_out,
             held_out_share=settings.held_out,
             folds=settings.folds,
             runs=settings.runs,
@@ -143,9 +147,15 @@ def optimize(
         from mosesplug.learning.score_budget import ScoredLists, describe_cost, learn_within_budget
 
         lists = ScoredLists(data, settings.score_budget)
+        held_out_lists = None if held_out is None else ScoredLists(held_out)
+        if held_out_lists is not None:
+            hold_out = held_out_lists.score_first_bests
         data, result = learn_within_budget(lists, settings.score_budget, learn)
         cost = lists.measure_cost(result.solution.weights)
         cost_notes = [describe_cost(cost)]
+        if held_out_lists is not None:
+            held_out = held_out_lists.take()
+            cost_notes.append(held_out_lists.describe())
     return OptimizeResult(
         data,
         held_out,

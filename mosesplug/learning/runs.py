@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +17,9 @@ from mosesplug.optimizers import Optimizer, Problem, Progress, Solution, corpus_
 from mosesplug.optimizers.problem import no_progress, normalize
 from mosesplug.settings.configuration import SelectRun
 from mosesplug.settings.sharding import Sharding
+
+HeldOut = Callable[[Weights], Problem]
+"""Returns held-out data in which the hypotheses that weights choose have a score."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,8 @@ def learn_weights(
     learn: LearnFunction,
     seed: int,
     *,
-    held_out: Problem | None = None,
+    held_out: HeldOut | None = None,
+    n_held_out: int = 0,
     held_out_share: float | None = None,
     folds: int | None = None,
     runs: int | None = None,
@@ -103,6 +108,7 @@ def learn_weights(
     Args:
         data: the data to learn from, with the starting weights that the result is compared with.
         learn: see ``make_learner``.
+        held_out: the held-out data, of ``n_held_out`` sentences.
         seed: seed of all random choices; run K has ``seed + K - 1``.
         held_out_share: share of the sentences to hold out; it excludes ``held_out``.
         folds: number of folds of a cross-validation before the learning.
@@ -111,14 +117,12 @@ def learn_weights(
             ``average``. Runs are compared on held-out data if there is any. If scores are equal,
             the earlier run counts as the lower one.
     """
-    start, problem, n_held_out = data.start.weights, data.problem, 0
+    start, problem = data.start.weights, data.problem
     kept, away = data.sentences, data.sentences[:0]
     if held_out_share:
         kept, away = split_sentences(data.sentences, held_out_share, seed)
-        problem, held_out = data.take_sentences(kept), data.hold_out(away)
-        n_held_out = len(away)
-    elif held_out is not None:
-        n_held_out = int(np.count_nonzero(np.diff(held_out.tuning_set.offsets)))
+        problem, others = data.take_sentences(kept), data.hold_out(away)
+        held_out, n_held_out = lambda weights: others, len(away)
     validation = None
     if folds:
         of_fold = select_from_runs(learn, runs, select) if runs else learn
@@ -150,10 +154,11 @@ def learn_weights(
     )
 
 
-def _score(data: LearningData, problem: Problem | None, solution: Solution) -> float | None:
-    if problem is None:
+def _score(data: LearningData, held_out: HeldOut | None, solution: Solution) -> float | None:
+    if held_out is None:
         return None
-    return corpus_score(data.rescore(problem, solution.length_exponent), solution.weights)
+    problem = data.rescore(held_out(solution.weights), solution.length_exponent)
+    return corpus_score(problem, solution.weights)
 
 
 def select_from_runs(learn: LearnFunction, runs: int, select: SelectRun) -> LearnFunction:

@@ -19,6 +19,7 @@ from mosesplug.errors import Message, UsageError, count_noun
 from mosesplug.learning.inputs import LearningData
 from mosesplug.learning.runs import LearningResult
 from mosesplug.metrics.scored import BudgetCost
+from mosesplug.optimizers import Problem
 from mosesplug.optimizers.line_search.winners import (
     choose_within_budget,
     find_winners,
@@ -31,7 +32,7 @@ class ScoredLists:
 
     Args:
         data: lists that commands have not scored yet.
-        budget: most texts of each sentence to score.
+        budget: most texts of each sentence to score by ``extend``.
 
     Raises:
         UsageError: the data are no n-best lists with texts.
@@ -43,7 +44,7 @@ class ScoredLists:
         n_texts: number of texts that are scored.
     """
 
-    def __init__(self, data: LearningData, budget: int) -> None:
+    def __init__(self, data: LearningData, budget: int = 0) -> None:
         if data.deferred is None:
             raise UsageError("{--score-budget} chooses among texts: give n-best lists with texts")
         self.data, self._scoring = data, data.deferred
@@ -81,12 +82,21 @@ class ScoredLists:
             budgets=self._divide_budgets(self.find_unscored(weights)),
         )
         new = np.flatnonzero(choice.rows & ~self.is_scored)
-        self._statistics[new] = self._scoring.score(lists, new)
-        _, places = np.unique(self._texts[new], return_index=True)
-        np.subtract.at(self.budgets, self._owners[new[places]], 1)
-        self.n_texts += len(places)
-        self.is_scored[new] = True
+        np.subtract.at(self.budgets, self._owners[self._score(new)], 1)
         return len(new) > 0
+
+    def score_first_bests(self, weights: Weights) -> Problem:
+        """Score the 1-best hypotheses, whatever the budget; return the scored hypotheses."""
+        self._score(self.find_unscored(weights))
+        return self.take().problem
+
+    def _score(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Score hypotheses; return a row of each of their texts."""
+        self._statistics[rows] = self._scoring.score(self._lists, rows)
+        _, places = np.unique(self._texts[rows], return_index=True)
+        self.n_texts += len(places)
+        self.is_scored[rows] = True
+        return rows[places]
 
     def find_unscored(self, weights: Weights) -> NDArray[np.int64]:
         """Return the rows of 1-best hypotheses that are not scored."""
@@ -122,6 +132,14 @@ class ScoredLists:
         portions = np.zeros_like(left)
         portions[sentences] = np.where(n_texts <= left, left, half)[sentences]
         return portions
+
+    def describe(self) -> str:
+        """Return how many hypotheses are scored that no weights are learned from."""
+        return (
+            f"{int(self.is_scored.sum())} of {self._lists.n_hyps} held-out hypotheses "
+            f"({count_noun(self.n_texts, 'text')}) are scored: the 1-bests of the starting and of "
+            "the learned weights"
+        )
 
     def measure_cost(self, weights: Weights) -> BudgetCost:
         """Return how many hypotheses are scored, and how many that matter are not."""

@@ -210,17 +210,17 @@ class LearningSettings:
             "score-budget",
             help="Score at most N texts of a sentence",
             excludes=(
-                *("graphs", "domains", "length-exponent", "scores"),
-                *("heldout-nbest", "monitor-nbest", "folds"),
+                *("graphs", "domains", "length-exponent", "scores", "monitor-nbest", "folds"),
             ),
             excludes_because="The budget scores what the learned weights choose from the lists to "
-            "learn from. In other lists, or with the weights of a fold or a domain, or with "
-            "divided scores, hypotheses without a score would be chosen",
+            "learn from. With the weights of a fold or a domain, or with divided scores, "
+            "hypotheses without a score would be chosen; lists of monitors take no commands",
             details="For a --score-command that is too slow for all hypotheses: it scores at most "
             "N texts of each sentence. Half of them are chosen first: the 1-best of the starting "
             "weights, then those that win along an axis, then by rank. If the learned weights "
             "choose a hypothesis that is not scored, the command scores more of its sentence, and "
-            "the weights are learned again. Hypotheses that are not scored do not take part. The "
+            "the weights are learned again. Hypotheses that are not scored do not take part. Of "
+            "--heldout-nbest, what the starting and the learned weights choose is scored. The "
             "output says how many are scored.",
         ),
     ] = None

@@ -14,6 +14,7 @@ from mosesplug.errors import DataError, UsageError
 from mosesplug.learning.data import read_data, read_held_out_lists
 from mosesplug.learning.optimize import OptimizeResult, bind_optimizer, optimize, validate
 from mosesplug.optimizers import Solution, corpus_score
+from mosesplug.results.scores.gains import measure_gains
 from mosesplug.settings.learning import make_learning_settings
 
 SCORER = Path(__file__).parents[2] / "decoders" / "stand_in_scorer.py"
@@ -243,6 +244,34 @@ def test_a_budget_for_several_runs(select: str) -> None:
     for run in few.learning.runs:
         total = corpus_score(plain.data.problem, run.solution.weights)
         assert run.solution.score == pytest.approx(total, abs=1e-12)
+
+
+@pytest.mark.parametrize("runs", [None, 2])
+def test_a_budget_scores_what_weights_choose_of_held_out_lists(runs: int | None) -> None:
+    """The scores are those of all held-out hypotheses; most of these are not scored."""
+    shared: dict[str, Any] = {"algorithm": "pro", "runs": runs, "report-metric": ["TER"]}
+    shared |= {"heldout-nbest": ["lists"], "heldout-refs": "refs"}
+    source = {"source": "source", "heldout-source": "other"}
+    command = {"score-command": [COMMAND]}
+    plain = learn(scores=["SHARE=shares"], **shared, **{"heldout-scores": ["SHARE=shares"]})
+    within = learn(**command, **source, **shared, **{"score-budget": N_HYPOTHESES})
+    assert solution(within).weights.tobytes() == solution(plain).weights.tobytes()
+    for name in ("held_out", "start_held_out"):
+        scores = [getattr(result.learning, name) for result in (plain, within)]
+        assert scores[1] == pytest.approx(scores[0], abs=1e-12)
+    ends = [run.held_out for run in plain.learning.runs]
+    assert [run.held_out for run in within.learning.runs] == pytest.approx(ends, abs=1e-12)
+    asked = [line.split("\t")[1] for line in Path("log").read_text().splitlines()]
+    n_held_out = sum(text.startswith("other") for text in asked)
+    assert N_SENTENCES <= n_held_out <= (2 + (runs or 0)) * N_SENTENCES
+    note = next(note for note in within.notes if "held-out hypotheses" in note)
+    assert f"({n_held_out} texts) are scored" in note
+    # Tests of significance, on the sentences held out, and of the other metric.
+    one, other = (measure_gains(result)[1] for result in (plain, within))
+    assert (one.data, one.sentences) == (other.data, other.sentences) == ("held out", N_SENTENCES)
+    for own, same in zip(one.metrics, other.metrics, strict=True):
+        assert (own.start, own.end) == pytest.approx((same.start, same.end), abs=1e-12)
+        assert own.p_randomization == same.p_randomization
 
 
 def test_a_budget_is_checked() -> None:
