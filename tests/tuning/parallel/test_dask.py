@@ -9,8 +9,8 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -51,80 +51,86 @@ distributed = pytest.importorskip(
     "distributed", reason="the extra mosesplug[dask] is not installed"
 )
 
-Cluster = tuple[str, list[BaseProcess]]
-
 SCALE = 0.2
 
 
+@dataclass
+class Cluster:
+    """A scheduler and its worker processes; one that dies is not replaced.
+
+    Attributes:
+        scheduler: in this process.
+        directory: for the workers' files.
+        workers: those that live when a test begins.
+    """
+
+    scheduler: Any
+    directory: Path
+    workers: list[BaseProcess] = field(default_factory=list)
+
+    @property
+    def address(self) -> str:
+        """Address of the scheduler."""
+        return str(self.scheduler.scheduler_address)
+
+    def add_worker(self) -> None:
+        """Start a worker, and wait until the scheduler knows it."""
+        options = {
+            "--nthreads": "1",
+            "--memory-limit": "0",
+            "--local-directory": str(self.directory / "workers"),
+            "--death-timeout": str(LIMIT),
+        }
+        words = [word for option in options.items() for word in option]
+        words += ["--no-nanny", "--no-dashboard", self.address]
+        self.workers.append(start_worker(words, self.directory / "workers.log"))
+        self.wait_for_scheduler()
+
+    def leave_one_worker(self) -> BaseProcess:
+        """Kill one of two workers, and return the other."""
+        first, second = self.workers
+        first.kill()
+        first.join(LIMIT)
+        self.wait_for_scheduler()
+        return second
+
+    def wait_for_scheduler(self) -> None:
+        """Wait until the scheduler knows which workers live; forget the others."""
+        known = self.scheduler.scheduler.workers
+        wait_until(lambda: len(known) == sum(worker.is_alive() for worker in self.workers))
+        self.workers = [worker for worker in self.workers if worker.is_alive()]
+
+
 @pytest.fixture(scope="module")
-def _fork_server() -> Iterator[None]:
-    yield
+def shared_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster of all tests."""
+    with distributed.LocalCluster(
+        n_workers=0,
+        dashboard_address=":0",
+        # A task that killed each of two workers is given up.
+        scheduler_kwargs={"allowed_failures": 1},
+    ) as scheduler:
+        cluster = Cluster(scheduler, tmp_path_factory.mktemp("cluster"))
+        yield cluster
+        for worker in cluster.workers:
+            worker.kill()
+            worker.join(LIMIT)
     stop_fork_server()
 
 
-@contextmanager
-def start_cluster(directory: Path) -> Iterator[Cluster]:
-    """Start a scheduler and two worker processes; one that dies is not replaced."""
-    with ExitStack() as stack:
-        scheduler = stack.enter_context(
-            distributed.LocalCluster(
-                n_workers=0,
-                dashboard_address=":0",
-                # A task that killed each of the two is given up.
-                scheduler_kwargs={"allowed_failures": 1},
-            )
-        )
-        address = scheduler.scheduler_address
-        workers = [stack.enter_context(add_worker(address, directory)) for _ in range(2)]
-        scheduler.wait_for_workers(2, timeout=LIMIT)
-        yield address, workers
-
-
-@contextmanager
-def add_worker(address: str, directory: Path) -> Iterator[BaseProcess]:
-    """Start a worker of a scheduler, and kill it when the block ends."""
-    options = {
-        "--nthreads": "1",
-        "--memory-limit": "0",
-        "--local-directory": str(directory / "workers"),
-        "--death-timeout": str(LIMIT),
-    }
-    words = [word for option in options.items() for word in option]
-    words += ["--no-nanny", "--no-dashboard", address]
-    worker = start_worker(words, directory / "workers.log")
-    try:
-        yield worker
-    finally:
-        worker.kill()
-        worker.join(LIMIT)
-
-
-def leave_one_worker(address: str, first: BaseProcess) -> None:
-    """Kill a worker of two, and wait until the scheduler knows."""
-    first.kill()
-    with distributed.Client(address) as client:
-        wait_until(lambda: len(client.scheduler_info()["workers"]) == 1)
-
-
 @pytest.fixture
-def cluster(tmp_path: Path, _fork_server: None) -> Iterator[Cluster]:
-    """Address of a scheduler and its two workers, for a test that kills some."""
-    with start_cluster(tmp_path) as started:
-        yield started
+def cluster(shared_cluster: Cluster) -> Cluster:
+    """The cluster with two workers, in place of those that earlier tests killed."""
+    shared_cluster.wait_for_scheduler()
+    while len(shared_cluster.workers) < 2:
+        shared_cluster.add_worker()
+    return shared_cluster
 
 
 @pytest.fixture
 def address(cluster: Cluster) -> str:
-    """Address of the scheduler, for a test that kills workers."""
-    return cluster[0]
-
-
-@pytest.fixture(scope="module")
-def shared_address(tmp_path_factory: pytest.TempPathFactory, _fork_server: None) -> Iterator[str]:
-    """Address of a scheduler that all tests share which kill no worker."""
-    with start_cluster(tmp_path_factory.mktemp("cluster")) as (address, workers):
-        yield address
-        assert all(worker.is_alive() for worker in workers)
+    """Address of the scheduler."""
+    return cluster.address
 
 
 @dataclass(frozen=True)
@@ -205,15 +211,15 @@ def test_the_epoch_of_a_killed_worker_is_done_again_elsewhere(address: str, tmp_
     [Sharding(3), Sharding(2, asynchronous=True, async_order="fixed")],
     ids=["shards", "stale weights"],
 )
-def test_a_cluster_gives_the_weights_of_threads(shared_address: str, sharding: Sharding) -> None:
-    there = replace(sharding, scheduler=shared_address)
+def test_a_cluster_gives_the_weights_of_threads(address: str, sharding: Sharding) -> None:
+    there = replace(sharding, scheduler=address)
     assert optimize_online(there) == optimize_online(sharding)
 
 
-def test_sentence_weights_on_a_cluster(shared_address: str, toy: Any) -> None:
+def test_sentence_weights_on_a_cluster(address: str, toy: Any) -> None:
     """Lists that are there, and a run that decodes: the weights of threads and processes."""
     sharding, weights = Sharding(2), np.array([0.0, 2.0, 0.5] * 8)
-    there = replace(sharding, scheduler=shared_address)
+    there = replace(sharding, scheduler=address)
     for optimize in (optimize_online, partial(optimize_batch, "kbmira")):
         weighted = optimize(sharding, sentence_weights=weights)
         assert optimize(there, sentence_weights=weights) == weighted != optimize(sharding)
@@ -246,10 +252,9 @@ def optimize_online(
 
 
 def test_weights_do_not_depend_on_the_number_of_workers(cluster: Cluster) -> None:
-    address, (first, _) = cluster
-    sharding = Sharding(3, scheduler=address)
+    sharding = Sharding(3, scheduler=cluster.address)
     of_two = [optimize_online(sharding), optimize_batch("kbmira", sharding)]
-    leave_one_worker(address, first)
+    cluster.leave_one_worker()
     assert [optimize_online(sharding), optimize_batch("kbmira", sharding)] == of_two
     # Other shards would give other weights.
     other = replace(sharding, shards=2)
@@ -276,15 +281,15 @@ def optimize_batch(
     return optimize_sharded(problem, optimizer, sharding, start, rng, progress).weights.tobytes()
 
 
-def test_batch_optimizers_on_a_cluster(shared_address: str) -> None:
+def test_batch_optimizers_on_a_cluster(address: str) -> None:
     for name in ("softmax", "risk", "xbleu"):
         here = optimize_batch(name, Sharding(3))
-        assert optimize_batch(name, Sharding(3, scheduler=shared_address)) == here
+        assert optimize_batch(name, Sharding(3, scheduler=address)) == here
 
 
 @pytest.mark.parametrize("name", ["mert", "kbmira"])
 def test_the_shards_of_a_killed_worker_are_prepared_elsewhere(cluster: Cluster, name: str) -> None:
-    address, (first, _) = cluster
+    first = cluster.workers[0]
     steps: list[int] = []
 
     def kill_first(done: int, total: int, what: str) -> None:
@@ -294,7 +299,7 @@ def test_the_shards_of_a_killed_worker_are_prepared_elsewhere(cluster: Cluster, 
             first.join(LIMIT)
 
     expected = optimize_batch(name, Sharding(3))
-    assert optimize_batch(name, Sharding(3, scheduler=address), kill_first) == expected
+    assert optimize_batch(name, Sharding(3, scheduler=cluster.address), kill_first) == expected
     assert len(steps) > 1
     assert not first.is_alive()
 
@@ -343,8 +348,7 @@ def test_a_run_that_lost_all_workers_continues_exactly(
     cluster: Cluster, toy: Any, log: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The decoder kills the last worker in the second epoch; later, another one comes."""
-    address, (first, last) = cluster
-    leave_one_worker(address, first)
+    last = cluster.leave_one_worker()
     monkeypatch.setitem(open_cluster.__wrapped__.__kwdefaults__, "worker_patience", 0.3)
     armed = toy.directory / "armed"
     script = toy.decoder.read_text()
@@ -369,22 +373,23 @@ def test_a_run_that_lost_all_workers_continues_exactly(
             armed.touch()
 
     with pytest.raises(DataError, match=r"are gone, .* by --continue"):
-        run("cluster", address, arm)
-    assert not last.is_alive()
-    with add_worker(address, toy.directory):
-        found = run("cluster", address, log, existing="continue")
+        run("cluster", cluster.address, arm)
+    cluster.wait_for_scheduler()
+    assert not cluster.workers
+    cluster.add_worker()
+    found = run("cluster", cluster.address, log, existing="continue")
     assert [event.iteration for event in log.of(EpochLearned)] == [2]
     assert found.weights == expected.weights
     assert [each.curve for each in found.iterations] == [each.curve for each in expected.iterations]
 
 
-def test_changes_arrive_from_a_cluster(shared_address: str) -> None:
+def test_changes_arrive_from_a_cluster(address: str) -> None:
     problem, _ = planted(33, n_sentences=24, noise=1.0)
     tuner = algorithm("adagrad")
     found = optimize_sharded(
         problem,
         tuner.bind(replace(tuner.options(), epochs=1, batch=4)),
-        Sharding(2, asynchronous=True, scheduler=shared_address),
+        Sharding(2, asynchronous=True, scheduler=address),
         SCALE * np.ones(5),
         np.random.default_rng(5),
         no_progress,
@@ -401,8 +406,8 @@ def test_a_task_that_kills_every_worker_is_one_clear_error(address: str) -> None
         fails()
 
 
-def test_workers_without_the_software_are_one_clear_error(shared_address: str) -> None:
-    with pytest.raises(DataError, match="lack software"), open_cluster(shared_address) as executor:
+def test_workers_without_the_software_are_one_clear_error(address: str) -> None:
+    with pytest.raises(DataError, match="lack software"), open_cluster(address) as executor:
         executor.submit(__import__, "mosesplug_of_tomorrow").result()
 
 
@@ -446,16 +451,15 @@ def test_a_scheduler_that_goes_away_is_one_clear_error() -> None:
 def test_a_cluster_whose_workers_are_all_gone_is_one_clear_error(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    address, (first, second) = cluster
     begun = tmp_path / "begun"
     # One after the other, as a task that killed each of the two is given up.
-    leave_one_worker(address, first)
+    last = cluster.leave_one_worker()
 
     def left() -> None:
-        with open_cluster(address, worker_patience=0.5) as executor:
+        with open_cluster(cluster.address, worker_patience=0.5) as executor:
             future = executor.submit(_announce_and_wait, begun)
             wait_until(begun.exists)
-            second.kill()
+            last.kill()
             future.result(LIMIT)
 
     with pytest.raises(DataError, match=r"are gone, and no other came in 0\.5 s\. Start some"):
