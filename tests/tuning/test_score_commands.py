@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import json
-import subprocess
+import os
+import signal
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -33,6 +34,9 @@ from mosesplug.settings.scores.commands import ScoreCommands
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
 from mosesplug.tuning.reporting import read_first_bests
+from tests.real_decoder.programs import start_fork
+
+pytestmark = pytest.mark.usefixtures("decoder_in_process")
 
 Toy = Any
 Log = Any
@@ -69,6 +73,12 @@ def arguments(toy: Toy, name: str, behavior: str, *more: str) -> list[str]:
     return [*map(str, ["tune", *files, *run]), *settings.split(), *own, *more]
 
 
+def wait_for_kill(words: list[str]) -> None:
+    """Run the program in a fork until its scorer kills it."""
+    _, status = os.waitpid(start_fork(words), 0)
+    assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the stand-in finds its caller in /proc")
 @pytest.mark.parametrize("more", [(), ("--score-budget", "4"), ("--sentence-weights",)])
 def test_a_killed_run_scores_nothing_twice(toy: Toy, more: tuple[str, ...]) -> None:
@@ -77,9 +87,7 @@ def test_a_killed_run_scores_nothing_twice(toy: Toy, more: tuple[str, ...]) -> N
         weights.write_text("0\n2\n0.5\n" * 4)
         more = (*more, str(weights))
     killed = arguments(toy, "killed", "kills", *more)
-    program = "from mosesplug.cli.main import main; main()"
-    process = subprocess.run([sys.executable, "-c", program, *killed], check=False)
-    assert process.returncode == -9
+    wait_for_kill(killed)
     log = toy.directory / "killed.log"
     before = scored(log)
     assert len(before) == 28
@@ -99,9 +107,7 @@ def test_a_reported_command_scores_1_bests_only(toy: Toy, log: Log) -> None:
     """None of them twice, also if the run is killed meanwhile. Nothing else changes."""
     own = ("--report-metric", "SHARE", "--report-metric", "SHARE:0.5+BLEU:0.5")
     killed = arguments(toy, "killed", "kills 8", *own)
-    program = "from mosesplug.cli.main import main; main()"
-    process = subprocess.run([sys.executable, "-c", program, *killed], check=False)
-    assert process.returncode == -9
+    wait_for_kill(killed)
     assert (toy.directory / "killed" / "run1.best15.out.gz").is_file()
     before = scored(toy.directory / "killed.log")
     assert call([*killed, "--continue"]) == 0
