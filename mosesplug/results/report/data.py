@@ -131,7 +131,8 @@ def tabulate_iterations(
     shown = zip(
         *tabulate(IterationFacts, iterations, columns, {"score": metric}).plain, strict=True
     )
-    kept = [column for column in shown if any(cell not in ("", "0") for cell in column[1:])]
+    empty = ("", "0", format_seconds(0.0))
+    kept = [column for column in shown if any(cell not in empty for cell in column[1:])]
     monitors = [
         (name, *(format_score(facts.monitors.get(name)) for facts in iterations))
         for name in list_monitors(iterations)
@@ -158,7 +159,8 @@ class OutcomeFacts:
     """The outcome of a run.
 
     Attributes:
-        reason: why the run ended; empty if it has not.
+        algorithm: its name; empty if it is unknown.
+        reason: why the run ended; empty if this is unknown.
         weights: what the resulting weights are, and their score.
         warnings: signs that something is wrong, in sentences.
     """

@@ -53,11 +53,13 @@ def describe_configuration(run: StoredRun) -> dict[str, str]:
         "sentences": str(run.n_sentences),
         "iterations": str(len(run.records)),
         "weights": run.weights_origin,
-        "seed": str(start.seed),
     }
+    if not start.is_imported:
+        facts["seed"] = str(start.seed)
     for name, value in used.items():
         facts |= _describe_setting(name, value)
-    facts["decoder"] = " ".join(start.command) or "none"
+    if not start.is_imported:
+        facts["decoder"] = " ".join(start.command) or "none"
     if unused := [name for name in start.settings if name not in used]:
         facts["not in use"] = ", ".join(unused)
     return facts
@@ -69,7 +71,8 @@ def describe_outcome(run: StoredRun) -> OutcomeFacts:
     algorithm = _find_algorithm(start)
     warnings = (f"This run has {run.weighting}.",) if run.weighting else ()
     if run.summary is None:
-        return OutcomeFacts(algorithm, "", run.weights_origin, warnings)
+        reason = "" if start.is_imported else "not yet: the run goes on, or was interrupted"
+        return OutcomeFacts(algorithm, reason, run.weights_origin, warnings)
     document = run.summary.document
     result = document["result"]
     selected = str(result.get("selected"))
@@ -91,7 +94,7 @@ def describe_outcome(run: StoredRun) -> OutcomeFacts:
 
 
 def _find_algorithm(start: IterationStart) -> str:
-    return start.settings.get(_ALGORITHM, "unknown algorithm").partition(" ")[0]
+    return start.settings.get(_ALGORITHM, "").partition(" ")[0]
 
 
 def _describe_setting(name: str, value: str) -> Mapping[str, str]:

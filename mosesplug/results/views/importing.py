@@ -34,7 +34,7 @@ from mosesplug.tuning.workdir.iteration_files import (
     read_decoding_weights,
     read_resulting_weights,
 )
-from mosesplug.tuning.workdir.records import IterationResult, IterationStart
+from mosesplug.tuning.workdir.records import IMPORTED, IterationResult, IterationStart
 from mosesplug.tuning.workdir.workspace import Workspace
 
 
@@ -191,7 +191,7 @@ def _import_iteration(
         raise DataError(f"{iteration.path} holds no hypotheses")
     width = first.dense.shape[1]
     weights = _check_width(iteration.weights, width, iteration.path)
-    start = IterationStart(weights, 0, {"imported from": str(iteration.path)}, (), 0.0)
+    start = IterationStart(weights, 0, {IMPORTED: str(iteration.path)}, (), 0.0)
     report = store.add_iteration(
         number,
         itertools.chain([first], blocks),

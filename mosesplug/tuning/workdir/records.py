@@ -74,6 +74,10 @@ class Evaluation:
         return convert({**record, "weights": record if "dense" in record else None}, cls)
 
 
+IMPORTED = "imported from"
+"""The only setting of imported lists: their file."""
+
+
 @dataclass(frozen=True)
 class IterationStart:
     """What is known of an iteration when its n-best lists are stored.
@@ -91,6 +95,11 @@ class IterationStart:
     command: tuple[str, ...]
     seconds_decoding: float
     budget: BudgetCost | None = None
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether the lists were imported, so that seed, command and time are unknown."""
+        return IMPORTED in self.settings
 
     def as_record(self) -> dict[str, Any]:
         """Return plain data for the store."""

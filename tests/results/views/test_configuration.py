@@ -11,7 +11,7 @@ import pytest
 
 from mosesplug.results.views.configuration import describe_configuration, describe_outcome
 from mosesplug.results.views.run import open_run
-from mosesplug.tuning.workdir.records import IterationStart, read_start
+from mosesplug.tuning.workdir.records import IMPORTED, IterationStart, read_start
 from tests.results.runs import make_run
 
 STORED = {
@@ -54,7 +54,8 @@ def test_outcome_of_a_run(tmp_path: Path) -> None:
     work = make_run(tmp_path / "work")
     with open_run(work) as run:
         outcome = describe_outcome(run)
-        assert (outcome.algorithm, outcome.reason, outcome.warnings) == ("mert", "", ())
+        assert (outcome.algorithm, outcome.warnings) == ("mert", ())
+        assert outcome.reason.startswith("not yet")
         assert outcome.weights == "those found in iteration 2"
     document = {
         "algorithm": "kbmira",
@@ -80,3 +81,15 @@ def test_outcome_of_a_run(tmp_path: Path) -> None:
     (work / "summary.json").write_text(json.dumps({**document, "online": True}))
     with open_run(work) as run:
         assert describe_outcome(run).weights.startswith("the average of the weights after all upd")
+
+
+def test_of_imported_lists_only_what_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_run(make_run(tmp_path / "work")) as run:
+        start = replace(read_start(run.records[-1]), settings={IMPORTED: "run2.gz"}, command=())
+        monkeypatch.setattr(IterationStart, "of_record", lambda record: start)
+        facts, outcome = describe_configuration(run), describe_outcome(run)
+    assert facts[IMPORTED] == "run2.gz"
+    assert facts.keys().isdisjoint({"seed", "decoder", "algorithm"})
+    assert (outcome.algorithm, outcome.reason) == ("", "")
