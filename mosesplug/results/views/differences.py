@@ -180,8 +180,9 @@ class FirstBestDifference:
     def blocks(self, _medium: Medium) -> Iterator[Block]:
         """Yield totals, the features by their swing, and the sentences that changed most."""
         yield from self._list_overview()
-        yield ""
-        yield from self._list_features()
+        if self.changed:
+            yield ""
+            yield from self._list_features()
         ordered = sorted(self.changed, key=lambda sentence: sentence.gain)
         gained = [sentence for sentence in ordered[::-1] if sentence.gain > 0.0]
         lost = [sentence for sentence in ordered if sentence.gain < 0.0]
@@ -225,8 +226,12 @@ class FirstBestDifference:
         (a, b), features = self.labels, self.features
         ordered = sorted(features, key=lambda row: -abs(row.swing))
         yield (
-            f"features, and what they add to the lead of the new over the old 1-best, summed over "
-            f"{len(self.changed)} sentences:"
+            "value: that of the new 1-best minus that of the old one, summed over "
+            f"{count_noun(len(self.changed), 'sentence')}"
+        )
+        yield (
+            "lead: weight times value; swing: change times value; sentences: those in which this "
+            "swing is the largest"
         )
         labels = {"weight_a": f"weight {a}", "weight_b": f"weight {b}"}
         labels |= {"lead_a": f"lead at {a}", "lead_b": f"lead at {b}"}
@@ -246,20 +251,18 @@ class FirstBestDifference:
             yield f"({len(ordered) - _FEATURES} more)"
 
     def _list_change(self, change: SentenceChange) -> Iterator[str]:
-        number = change.sentence
+        number, (a, b) = change.sentence, self.labels
         yield (
             f"sentence {number}: {self.sentence_metric} {change.metric_a:.4f} to "
-            f"{change.metric_b:.4f} ({change.gain:+.4f}), model {change.model_a:.4f} to "
-            f"{change.model_b:.4f}, lead {change.lead_a:+.4f} and {change.lead_b:+.4f}"
-            f"{change.describe_lists()}"
+            f"{change.metric_b:.4f} ({change.gain:+.4f}), lead {change.lead_a:+.4f} at {a}, "
+            f"{change.lead_b:+.4f} at {b}{change.describe_lists()}"
         )
         causes = (f"{mark_invalid_utf8(row.feature)} {row.swing:+.4f}" for row in change.causes)
-        labels = self.labels
         lines = [
             ("source", self.text.source_sentence(number)),
             *(("reference", line) for line in self.text.reference_sentences(number)),
-            (labels[0], change.text_a),
-            (labels[1], change.text_b),
+            (a, change.text_a),
+            (b, change.text_b),
             ("swing", ", ".join(causes) or None),
         ]
         yield from (f"  {name:9}  {line}" for name, line in lines if line is not None)
@@ -287,7 +290,9 @@ class IterationDifference(FirstBestDifference):
         yield f"iteration {self.a} to {self.b}: {self.metric} {self._format_scores()}"
         yield f"{len(sentences)} sentences with lists in both: {self._count_changed()}"
         there = sum(sentence.changed and sentence.was_there for sentence in sentences)
-        yield from self._compare_changed(f"; {there} were in the list of iteration {self.a}")
+        yield from self._compare_changed(
+            f"; {there} new 1-bests were in the list of iteration {self.a}"
+        )
         if sentences:
             overlap = sum(sentence.overlap for sentence in sentences) / len(sentences)
             shared = sum(sentence.shared for sentence in sentences)

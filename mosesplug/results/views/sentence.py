@@ -199,7 +199,9 @@ class HypothesisComparison:
             roles = f"{', '.join(a.roles)}: " if a.roles else ""
             yield f"\n{roles}A and B are the same hypothesis; name another one, by its rank"
             return
-        yield self.whole.tabulate([a, b], medium)
+        both = self.whole.tabulate([a, b], medium)
+        rows = [(mark, *row) for mark, row in zip(("", "A", "B"), both.rows, strict=True)]
+        yield replace(both, rows=rows, left=1)
         yield ""
         table = tabulate(FeatureContrast, (row for row in self.features if row.a != row.b))
         scores = (f"{a.model:.4f}", f"{b.model:.4f}", "", f"{a.model - b.model:+.4f}", "", "")
