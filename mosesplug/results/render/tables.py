@@ -237,7 +237,10 @@ def render_table(
         )
 
     body = "\n".join(f"<tr>{row(cells, 'td')}</tr>" for cells in rows)
-    return f'<div class="wide"><table>\n<tr>{row(head, "th")}</tr>\n{body}\n</table></div>\n'
+    return (
+        f'<div class="wide"><table>\n<thead><tr>{row(head, "th")}</tr></thead>\n'
+        f"<tbody>\n{body}\n</tbody></table></div>\n"
+    )
 
 
 def tabulate_spreads(spreads: Iterable[tuple[str, Spread | None, str]]) -> TextTable:

@@ -58,7 +58,8 @@ dl.facts dd, dl.columns dd { margin: 0; font-size: .85rem; }
 @media (max-width: 30rem) { body { padding: 1rem .75rem; } th, td { padding: .2rem .35rem; }
   table { font-size: .8rem; } }
 @media print { body { max-width: none; font-size: 10pt; } h2, p.note { break-after: avoid; }
-  p.note, figure, .figures section { break-inside: avoid; } nav { display: none; }
+  p.note, figure, .figures section, thead, tr { break-inside: avoid; } nav { display: none; }
+  h1[id|="run"]:not(#run) { break-before: page; }
   .wide { background: none; } }
 figure { margin: 0; }
 """

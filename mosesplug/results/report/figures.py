@@ -146,6 +146,8 @@ def _draw_growth(figure: Figure, data: ReportData) -> None:
 
 def _draw_times(figure: Figure, data: ReportData) -> None:
     """Draw the seconds of decoder and optimizer."""
+    if not has_times(data):
+        raise UsageError("the times of this run are unknown, as of imported lists")
     axes = figure.subplots()
     numbers = [facts.number for facts in data.iterations]
     decoding = np.array([facts.seconds_decoding for facts in data.iterations])
@@ -240,6 +242,11 @@ def label_score(data: ReportData) -> str:
 def label_sentence_score(data: ReportData) -> str:
     """Return the label of sentence scores."""
     return label_metric(data.sentence_metric, data.signature)
+
+
+def has_times(data: ReportData) -> bool:
+    """Return whether times are known, unlike those of imported lists."""
+    return any(f.seconds_decoding or f.seconds_optimizing for f in data.iterations)
 
 
 def has_matplotlib() -> bool:

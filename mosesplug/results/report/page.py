@@ -31,6 +31,7 @@ from mosesplug.results.report.document import (
     render_terms,
 )
 from mosesplug.results.report.figures import (
+    has_times,
     label_score,
     label_sentence_score,
     render_surface_svgs,
@@ -40,20 +41,22 @@ from mosesplug.results.report.scatter import SCATTER_STYLE, Axis, Mark, render_s
 from mosesplug.results.scores.trade_offs import find_front
 
 _COLUMNS = {
-    "iteration": "Decoding of the tuning set, then optimizing; of an online run, an epoch.",
-    "in lists": "What the optimizer reached in the merged lists, or an online learner in its "
-    "mini-batches. It is optimistic: with the new weights, the decoder finds other hypotheses.",
-    "oracle": "The best choice among all hypotheses so far, by greedy search: about what the best "
-    "conceivable weights could reach in the lists.",
-    "held out": "The best score of the held-out text in the iteration.",
+    "iteration": "One decoding of the tuning set, and the optimization after it. In an online run, "
+    "one epoch.",
+    "in lists": "Score that the optimizer reached in the merged lists of all iterations so far, or "
+    "an online learner in its mini-batches. It is optimistic: with the new weights, the decoder "
+    "finds other hypotheses.",
+    "oracle": "Score of the best choice among all hypotheses so far, by greedy search: about the "
+    "most that any weights can reach in these lists.",
+    "held out": "Best score of the held-out text in the iteration.",
     "hypotheses": "Number of hypotheses in the n-best lists of the iteration.",
     "new": "Number of hypotheses that no earlier iteration had. If it is small, further iterations "
     "change little.",
-    "listed": "Hypotheses of the decoder. Those that the score budget left out do not take part.",
-    "winners scored": "Of the hypotheses that win along an axis or between the weights of two "
-    "decodings, the share that the score budget scored.",
-    "left out": "Sentences in which the new weights choose a hypothesis that the score budget left "
-    "out.",
+    "listed": "Number of hypotheses that the decoder listed. Those that the score budget left out "
+    "have no score, and are not used.",
+    "winners scored": "Share of the hypotheses with a score among those that win for some weights: "
+    "along an axis, or between the weights of two decodings.",
+    "left out": "Number of sentences in which the new weights choose a hypothesis without a score.",
     "decoding": "Wall time of the decoder.",
     "optimizing": "Wall time of the optimizer.",
 }
@@ -67,7 +70,7 @@ _ITERATION_FIELDS = (
 _FEATURE_COLUMNS = {
     "weight": "Weight in the result, divided by the sum of the absolute dense weights (L1 norm).",
     "mean": "Mean value over all distinct hypotheses.",
-    "spread": "Standard deviation of the values in a sentence, mean over the sentences. A feature "
+    "spread": "Standard deviation of the values within a list, mean over the sentences. A feature "
     "matters as much as its weight times its spread.",
     "active": "Share of the hypotheses whose value is not 0.",
     "correlation": "Correlation of the value with the sentence score of a hypothesis, within "
@@ -75,17 +78,18 @@ _FEATURE_COLUMNS = {
 }
 
 _LATTICE_COLUMNS = {
-    "line": "Its number in the figure.",
-    "translation": "Of the drawn edges.",
+    "line": "Number of the translation's line in the figure.",
+    "translation": "The words along a path of the drawn edges.",
     "from weight, to weight": "The translation has the highest model score if the feature's weight "
-    "is between them, and all others stay.",
+    "is between these two, and no other weight changes.",
 }
 
 _SCORES = (
     (
         "Scores",
         "scores",
-        "The decoder's translations, what the optimizer reached in the lists, and the oracle.",
+        "Scores of the decoder's translations, scores that the optimizer reached in the lists, and "
+        "scores of the oracle.",
     ),
     (
         "Weights",
@@ -103,8 +107,8 @@ _LISTS = (
     (
         "Coverage",
         "coverage",
-        "Score of the oracle (greedy search) if only the first hypotheses of the last iteration's "
-        "lists are allowed.",
+        "Score of the oracle (greedy search) if the lists of the last iteration are cut after so "
+        "many hypotheses.",
     ),
     ("Time", "times", "Wall time of decoder and optimizer."),
 )
@@ -177,27 +181,36 @@ def _render_sections(data: ReportData, title: str) -> list[str]:
 
 
 def _render_head(data: ReportData, title: str) -> str:
-    every = [facts.score for facts in data.iterations]
-    first, last, best = (
-        format_score(display_score(data.signature, score))
-        for score in (every[0], every[-1], max(every))
-    )
     facts = {}
     warnings: tuple[str, ...] = ()
     if data.outcome is not None:
         facts["algorithm"] = data.outcome.algorithm
-        facts["ended"] = data.outcome.reason or "not yet: the run goes on, or was interrupted"
-        facts["weights"] = data.outcome.weights
+        facts["ended"] = data.outcome.reason
+        facts["resulting weights"] = data.outcome.weights
         warnings = data.outcome.warnings
     facts["metric"] = data.signature
+    known = {name: text for name, text in facts.items() if text}
     shown = [
         f'<h1 id="run">{escape(title)}</h1>',
-        f'<p class="note">{count_noun(len(data.iterations), "iteration")}, {escape(data.metric)} '
-        f"of the decoder's own translations from {first} to {last} (best {best})</p>",
+        f'<p class="note">{count_noun(len(data.iterations), "iteration")}. {escape(data.metric)} '
+        f"of the decoder's own translations: {_summarize_scores(data)}.</p>",
         *(f'<p class="warning"><b>Warning:</b> {escape(warning)}</p>' for warning in warnings),
-        render_terms(facts, "facts"),
+        render_terms(known, "facts"),
     ]
     return "\n".join(shown)
+
+
+def _summarize_scores(data: ReportData) -> str:
+    """Return the scores of the first, the best and the last iteration, in this order."""
+    best = max(data.iterations, key=lambda facts: facts.score)
+    extreme = "lowest" if is_error_rate(data.signature) else "highest"
+    shown = {facts.number: facts for facts in (data.iterations[0], best, data.iterations[-1])}
+    words = [
+        f"{format_score(display_score(data.signature, facts.score))} in iteration {number}"
+        + (f" (the {extreme})" if facts is best and len(shown) > 1 else "")
+        for number, facts in sorted(shown.items())
+    ]
+    return ", ".join(words)
 
 
 def _render_iterations(data: ReportData) -> str:
@@ -219,6 +232,7 @@ def _render_figures(figures: _FigureSections, data: ReportData) -> str:
     """Return sections with a figure each, beside each other on wide screens."""
     left_out = set() if data.names else {"weights"}
     left_out |= set() if data.coverage is not None else {"coverage"}
+    left_out |= set() if has_times(data) else {"times"}
     parts = [
         render_section(heading, note, _render_figure(name, data))
         for heading, name, note in figures
@@ -229,9 +243,9 @@ def _render_figures(figures: _FigureSections, data: ReportData) -> str:
 
 def _render_surfaces(data: ReportData) -> str:
     note = (
-        f"{label_score(data)} of the merged lists as one weight changes and all others stay; red: "
-        "the result. A flat line: the weight does not matter. A narrow peak: the gain may not hold "
-        "on other text."
+        f"{label_score(data)} of the merged lists as one weight changes and all others stay. Red: "
+        "the weight in the result. A flat line: the weight does not matter. A narrow peak: the "
+        "gain may not hold on other text."
     )
     if len(data.surfaces) > _SURFACES:
         sizes = [abs(feature.weight * feature.spread) for feature in data.features]
@@ -301,7 +315,10 @@ def _render_trade_off(data: ReportData, watched: WatchedScores) -> str:
 
 
 def _render_features(data: ReportData) -> str:
-    note = f"Of all distinct hypotheses. The correlation is that with {label_sentence_score(data)}."
+    note = (
+        "Statistics of all distinct hypotheses. Correlations are those with "
+        f"{label_sentence_score(data)}."
+    )
     head, *rows = tabulate(FeatureFacts, data.features).plain
     cells = [(*row[:-1], row[-1] or "never varies") for row in rows]
     content = _render_figure("features", data) + render_table(head, cells, {0})
@@ -309,7 +326,10 @@ def _render_features(data: ReportData) -> str:
 
 
 def _render_sparse(data: ReportData) -> str:
-    note = f"The largest of {data.n_sparse} that are not 0; dense weights have an L1 norm of 1."
+    note = (
+        f"The {len(data.sparse)} largest of {data.n_sparse} sparse weights that are not 0, on the "
+        "scale on which the dense weights have an L1 norm of 1."
+    )
     rows = [(name, f"{weight:.5g}") for name, weight in data.sparse]
     return render_section("Sparse weights", note, render_table(("feature", "weight"), rows, {0}))
 
@@ -340,10 +360,11 @@ def _render_lattice(data: ReportData) -> str:
 def _render_sentences(
     which: Literal["Worst", "Best"], data: ReportData, sentences: Sequence[SentenceFacts]
 ) -> str:
+    score = label_sentence_score(data)
     note = (
-        f"Sentences with the {'lowest' if which == 'Worst' else 'highest'} "
-        f"{label_sentence_score(data)} of the 1-best, with the weights of the result, in the "
-        "merged lists."
+        f"Sentences whose 1-best has the {'lowest' if which == 'Worst' else 'highest'} {score}. "
+        "The weights of the result choose it from the merged lists; the oracle is the hypothesis "
+        f"with the highest {score}."
     )
     return render_section(f"{which} sentences", note, "\n".join(map(_render_sentence, sentences)))
 

@@ -92,9 +92,10 @@ def test_unknown_numbers_have_a_cell_of_their_own() -> None:
         (
             "html",
             [
-                '<div class="wide"><table>\n<tr><th style="text-align:left">name</th>'
-                '<th class=n>value</th></tr>\n<tr><td style="text-align:left">a|b</td>'
-                "<td class=n>0.5</td></tr>\n</table></div>\n"
+                '<div class="wide"><table>\n<thead><tr><th style="text-align:left">name</th>'
+                "<th class=n>value</th></tr></thead>\n<tbody>\n"
+                '<tr><td style="text-align:left">a|b</td><td class=n>0.5</td></tr>\n'
+                "</tbody></table></div>\n"
             ],
         ),
     ],

@@ -165,11 +165,45 @@ def test_head_says_how_the_run_went(data: ReportData) -> None:
     facts = read_terms(head, "facts")[0]
     assert facts["algorithm"] == "kbmira"
     assert facts["ended"] == "no weight changed"
-    assert facts["weights"] == "the last ones"
+    assert facts["resulting weights"] == "the last ones"
     assert "<b>Warning:</b> &lt;short&gt; lists" in head
-    running = render_page(replace(data, outcome=replace(outcome, reason="", warnings=())), "x")
-    assert read_terms(running, "facts")[0]["ended"].startswith("not yet")
-    assert "Warning" not in running
+    unknown = OutcomeFacts("", "", "the last ones")
+    imported = render_page(replace(data, outcome=unknown), "x")
+    assert list(read_terms(imported, "facts")[0]) == ["resulting weights", "metric"]
+    assert "Warning" not in imported
+
+
+@pytest.mark.usefixtures("figures_without_svg")
+@pytest.mark.parametrize(
+    ("scores", "words"),
+    [
+        ([0.25, 0.5, 0.375], "0.2500 in iteration 1, 0.5000 in iteration 2 (the highest), 0.3750"),
+        ([0.25, 0.5], "0.2500 in iteration 1, 0.5000 in iteration 2 (the highest)."),
+        ([0.5, 0.5], "0.5000 in iteration 1 (the highest), 0.5000 in iteration 2."),
+        ([0.5], ": 0.5000 in iteration 1."),
+    ],
+)
+def test_head_has_the_scores_of_iterations(
+    data: ReportData, scores: list[float], words: str
+) -> None:
+    facts = [
+        replace(data.iterations[0], number=number, score=score)
+        for number, score in enumerate(scores, start=1)
+    ]
+    assert words in render_page(replace(data, iterations=tuple(facts)), "x")
+
+
+@pytest.mark.usefixtures("figures_without_svg")
+def test_unknown_times_are_left_out(data: ReportData) -> None:
+    facts = [
+        replace(facts, seconds_decoding=0.0, seconds_optimizing=0.0) for facts in data.iterations
+    ]
+    imported = replace(data, iterations=tuple(facts))
+    text = render_page(imported, "x")
+    assert "decoding</th>" not in text
+    assert 'id="time"' not in text
+    with pytest.raises(UsageError, match="times of this run are unknown"):
+        render_svg("times", imported)
 
 
 def test_contents_lead_to_every_section(page: str) -> None:
@@ -191,7 +225,7 @@ def test_contents_of_two_runs_name_each_run(data: ReportData) -> None:
 @pytest.mark.parametrize("heading", ["iterations", "features", "search-graph"])
 def test_columns_are_explained(page: str, heading: str) -> None:
     section = page.partition(f'<h2 id="{heading}">')[2].partition("</section>")[0]
-    heads = re.findall("<th[^>]*>(.*?)</th>", section)
+    heads = re.findall("<th(?: [^>]*)?>(.*?)</th>", section)
     explained = ", ".join(read_terms(section, "columns")[0])
     assert [head for head in heads if head not in explained] in ([], ["feature"])
 
