@@ -14,7 +14,9 @@ import os
 import sys
 import time
 import zlib
+from _operator import mul
 from _random import Random
+from itertools import chain
 
 GROUPS = (("Distortion0", 1), ("LM0", 1), ("WordPenalty0", 1), ("TranslationModel0", 3))
 POOL = 60
@@ -180,6 +182,7 @@ def main(arguments=None, directory="", out=None, err=None):
         return
     for word in given.get("weight-overwrite", []):
         weights.update(parse_weights(word.split()))
+    dense = [weight for name, _ in GROUPS for weight in weights[name]]
     sparse_weights = {}
     if "weight-file" in given:
         with open(find(given["weight-file"][0])) as file:
@@ -211,11 +214,7 @@ def main(arguments=None, directory="", out=None, err=None):
             time.sleep(float(given.get("delay", ["0"])[0]))
             scored = []
             for text, (features, sparse) in hypotheses(sentence).items():
-                score = sum(
-                    w * f
-                    for name, values in features.items()
-                    for w, f in zip(weights[name], values, strict=True)
-                )
+                score = sum(map(mul, dense, chain.from_iterable(features.values())))
                 if sparse_on:
                     score += sum(sparse_weights.get(name, 0.0) * f for name, f in sparse.items())
                 scored.append((-score, text, features, sparse))
@@ -237,7 +236,7 @@ def main(arguments=None, directory="", out=None, err=None):
                 if sparse_on:
                     fields += [f"{name}= {value}" for name, value in sparse.items()]
                 text = text.replace(" k", "k@@ ") if "subwords" in given else text
-                print(number, text, " ".join(fields), f"{-score:.6g}", sep=" ||| ", file=lists)
+                lists.write(f"{number} ||| {text} ||| {' '.join(fields)} ||| {-score:.6g}\n")
     if "lattice-samples" in given:
         path, size = given["lattice-samples"]
         with open(find(path), "w") as samples:
