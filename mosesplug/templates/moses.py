@@ -23,7 +23,7 @@ from mosesplug.templates.template import Template
 __all__ = ["OWN_FUNCTIONS", "check_factors", "format_ini_functions"]
 
 OWN_FUNCTIONS = {
-    ShapeFeature.__name__: ShapeFeature.__name__,
+    f"Feature name {ShapeFeature.__name__}": ShapeFeature.__name__,
     "Unknown argument window": "window",
 }
 """Functions and settings that only the bundled decoder has, by Moses' message for each."""
