@@ -91,6 +91,8 @@ def bind_optimizer(settings: LearningSettings) -> Optimizer:
         optimizer.algorithm.require_bounds()
     if settings.sentence_weights is not None:
         optimizer.require_sentence_weights()
+    if (selection := settings.selection).counts:
+        algorithm.require_sparse(selection.count_options, selection)
     if not settings.graphs:
         optimizer.require_lists()
     return optimizer
@@ -169,7 +171,7 @@ def optimize(
         ],
         (
             *result.solution.notes,
-            *_explain_untuned(data.problem, optimizer, settings.selection),
+            *_explain_selection(data.problem, optimizer, settings.selection),
             *cost_notes,
         ),
         loaded - began,
@@ -254,14 +256,15 @@ def _make_learner_of(
     return learn if data.domains is None else data.domains.center_weights(learn)
 
 
-def _explain_untuned(
+def _explain_selection(
     problem: Problem, optimizer: Optimizer, selection: FeatureSelection
 ) -> list[str]:
-    """Return a note on sparse features that the algorithm does not tune."""
+    """Return notes on sparse features that are not tuned."""
     space = problem.tuning_set.space
     fixed = () if problem.is_fixed is None else set(compress(space.labels, problem.is_fixed))
     note = optimizer.algorithm.explain_untuned(selection.count_sparse(space, fixed))
-    return [] if note is None else [note]
+    notes = selection.describe_counts(problem.active, space)
+    return notes if note is None else [*notes, note]
 
 
 def find_warnings(

@@ -141,15 +141,15 @@ class Algorithm:
         """Check that it tunes sparse features, or is told which to tune.
 
         Args:
-            option: what makes sparse features without weights, for the message.
+            option: what makes or chooses sparse features, for the message.
 
         Raises:
-            UsageError: the features would keep the weight 0.
+            UsageError: these features would keep their weights.
         """
         if not self.tunes_sparse and selection.active is None:
             raise UsageError(
-                f"{option} would have no effect: {self.name} tunes dense features only, so these "
-                f"features would keep the weight 0. Use {{--algorithm}} {_TUNES_SPARSE}, or "
+                f"{option} would have no effect: {self.name} tunes dense features only, so sparse "
+                f"features would keep their weights. Use {{--algorithm}} {_TUNES_SPARSE}, or "
                 "another algorithm that tunes sparse features: mosesplug algorithms lists them"
             )
 

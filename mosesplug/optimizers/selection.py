@@ -15,7 +15,7 @@ from itertools import compress, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.errors import UsageError
+from mosesplug.errors import Message, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.tuning_set import TuningSet
 
@@ -82,10 +82,34 @@ class FeatureSelection:
         """Whether it depends on the sentences that have a feature."""
         return self.least_sentences > 1 or self.most_frequent > 0
 
+    def __post_init__(self) -> None:
+        if self.active == ():
+            raise UsageError("no feature is active: name at least one, or leave {--active} out")
+
     @property
     def leaves_choice(self) -> bool:
         """Whether the algorithm alone decides what it tunes."""
         return self.active is None and not self.dropped and not self.counts
+
+    @property
+    def count_options(self) -> str:
+        """The options that count sentences, for messages."""
+        options = {"sparse-min-count": self.least_sentences > 1, "sparse-max": self.most_frequent}
+        return " and ".join(f"{{--{name}}}" for name, is_used in options.items() if is_used)
+
+    def describe_counts(self, mask: NDArray[np.bool_] | None, space: FeatureSpace) -> list[str]:
+        """Return a note of what counts of sentences leave to tune; none without counts.
+
+        Args:
+            mask: from ``select``.
+            space: the features of its lists.
+        """
+        if mask is None or not self.counts:
+            return []
+        number = f"{np.count_nonzero(mask[space.n_dense :])} of the {space.n_sparse}"
+        number = f"{number} sparse features are tuned"
+        lacking = "no hypothesis has a sparse feature"
+        return [Message(f"{self.count_options}: {number if space.n_sparse else lacking}")]
 
     def reject_counts(self) -> None:
         """Raise ``UsageError`` if it counts sentences of lists: graphs have none."""

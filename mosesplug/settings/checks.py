@@ -50,6 +50,14 @@ def check_settings(settings: Sequence[Opt], given: Mapping[str, Any]) -> None:
                 )
 
 
+def check_dropped_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Return names of features; raise ``ValueError`` for one that means all features."""
+    for name in names:
+        if not name.strip("*"):
+            raise ValueError(f"{name!r} drops all features: leave at least one to tune")
+    return tuple(names)
+
+
 def _check_value(setting: Opt, value: object) -> None:
     """Check one value.
 

@@ -14,7 +14,12 @@ from typing import Annotated, Any, Literal
 from formats.weights.list_changes import ListChanges
 from mosesplug.errors import OptionName, UsageError
 from mosesplug.options import Opt, find_value, list_options
-from mosesplug.settings.checks import check_fields, check_settings, make_settings
+from mosesplug.settings.checks import (
+    check_dropped_names,
+    check_fields,
+    check_settings,
+    make_settings,
+)
 from mosesplug.settings.features import (
     AddedFeature,
     DerivedFeature,
@@ -97,7 +102,7 @@ class ListSettings:
         Opt(
             "Ignore a feature of the lists; repeatable",
             "Data",
-            parse=_check_dropped,
+            parse=check_dropped_names,
             metavar="NAME",
             excludes=("graphs", "from"),
             details="NAME* ignores all features whose names begin so.",
@@ -344,13 +349,6 @@ def split_names(names: str | Sequence[str], option: str) -> tuple[str, ...]:
     if not all(split):
         raise UsageError(f"{OptionName(option)}={names}: a name is empty")
     return split
-
-
-def _check_dropped(names: Iterable[str]) -> tuple[str, ...]:
-    for name in names:
-        if not name.strip("*"):
-            raise ValueError(f"{name!r}: give a name")
-    return tuple(names)
 
 
 def _check_format(name: str) -> str:

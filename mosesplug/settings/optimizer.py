@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 from mosesplug.options import Opt, OptionGroup, Parts
-from mosesplug.settings.checks import check_fields
+from mosesplug.settings.checks import check_dropped_names, check_fields
 from mosesplug.settings.intervals import StartRange, parse_start_ranges
 from mosesplug.settings.sharding import Sharding
 
@@ -85,6 +85,7 @@ class OptimizerSettings:
             "Do not tune a feature, or any of WT_*; repeatable",
             "Learning",
             name="drop-feature",
+            parse=check_dropped_names,
             metavar="NAME",
             stored_name="dropped features",
             details="Its weight keeps its value: 0, unless starting weights name it.",

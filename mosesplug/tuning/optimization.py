@@ -62,6 +62,9 @@ def optimize_weights(context: Context, current: IterationRecord) -> IterationRes
     def progress(done: int, total: int, what: str) -> None:
         context.watch(OptimizerProgress(iteration, done, total, what))
 
+    selection = context.configuration.optimization.selection
+    for note in selection.describe_counts(problem.active, space):
+        context.watch(Note(note))
     problem = replace(problem, states=_kept_states(context, space))
     initial = _restart_cut_features(context, problem, context.vector(weights, space))
     solution = _solution(context, problem, initial, iteration, progress)

@@ -27,10 +27,9 @@ def check_selection(selection: FeatureSelection, show: ShowWeights) -> None:
         if not any(_can_begin(name, f"{maker}_") for maker in show.sparse):
             known = [*space.group_names, *(f"{maker}_*" for maker in show.sparse)]
             raise UsageError(f"{OptionName(option)}: {explain_unknown_feature(name, known)}")
-    if selection.active is not None and not selection.active:
-        raise UsageError("no feature is active: name at least one, or leave the option out")
     if not show.sparse and not selection.select_names(space).any():
-        raise UsageError("{--drop-feature} drops all features: leave at least one to tune")
+        which = "all features" if selection.active is None else "all that {--active} names"
+        raise UsageError(f"{{--drop-feature}} drops {which}: leave at least one to tune")
 
 
 def check_patterns(

@@ -198,6 +198,8 @@ def check_run(configuration: Configuration) -> tuple[Algorithm, Optimizer]:
     optimizer.require_source(is_known=configuration.source_text is not None)
     if configuration.sentence_weights is not None:
         optimizer.require_sentence_weights()
+    if (selection := optimization.selection).counts:
+        algorithm.require_sparse(selection.count_options, selection)
     require_scorer(configuration.metric, configuration.score_budget)
     return algorithm, optimizer
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from formats.weights.named import read_named_weights
 from mosesplug.cli.main import main
 from mosesplug.errors import UsageError
 from mosesplug.learning.data import read_data
+from mosesplug.learning.optimize import bind_optimizer, optimize
 from mosesplug.settings.learning import LearningSettings
 
 
@@ -46,6 +49,26 @@ def test_cut_off_features_are_not_learned(lists: Path, algorithm: str) -> None:
 def learned(**arguments: object) -> set[str]:
     fit = mosesplug.optimize("lists", **arguments)  # type: ignore[arg-type]
     return {name.split("_0")[0] if name == "LM_0" else name for name, w in fit.weights.items() if w}
+
+
+def test_counts_say_how_many_features_they_leave(lists: Path) -> None:
+    data = LearningSettings(nbest=(Path("lists"),), references=Path("refs"), algorithm="kbmira")
+
+    def explain(**given: Any) -> str:
+        settings = replace(data, **given)
+        return str(optimize(settings, bind_optimizer(settings)).notes[0])
+
+    assert (
+        explain(sparse_min_count=2) == "--sparse-min-count: 5 of the 25 sparse features are tuned"
+    )
+    both = explain(sparse_min_count=2, sparse_max=3, active=("WT_*",))
+    assert both == "--sparse-min-count and --sparse-max: 3 of the 25 sparse features are tuned"
+    dense = replace(data.lists, drop_feature=("WT_*", "PP_*"))
+    assert explain(sparse_max=3, lists=dense) == "--sparse-max: no hypothesis has a sparse feature"
+    with pytest.raises(UsageError, match="--sparse-max would have no effect: mert tunes dense"):
+        explain(sparse_max=3, algorithm="mert")
+    with pytest.raises(UsageError, match="name at least one, or leave --active out"):
+        explain(active=())
 
 
 def test_the_command_takes_the_same_cut_offs(lists: Path) -> None:

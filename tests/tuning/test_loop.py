@@ -175,6 +175,9 @@ def test_active_features_and_ranges(toy: Toy) -> None:
     [
         ({"active": ("LM1_0",)}, "no feature LM1_0"),
         ({"active": ()}, "no feature is active"),
+        ({"dropped": ("*",)}, r"'\*' drops all features"),
+        ({"active": ("LM0",), "dropped": ("LM0",)}, "drops all that --active names"),
+        ({"algorithm": "mert", "sparse_max": 5}, "--sparse-max would have no effect: mert tunes"),
         ({"ranges": ("LM1:0..1",)}, "no feature LM1"),
         ({"algorithm": "magic"}, "magic"),
         ({"options": {"magic": "1"}}, "magic"),

@@ -118,7 +118,7 @@ def test_names_that_do_not_fit(lists: Path, settings: dict[str, object], message
         ({"rename": ("a=b", "a=c")}, "--rename a=c: a has the new name b already"),
         ({"rename": ("a=c", "b=c")}, "--rename b=c: another feature gets the name c already"),
         ({"rename": ("a=b",), "drop_feature": ("a",)}, "exclude each other"),
-        ({"drop_feature": ("*",)}, r"--drop-feature '\*': give a name"),
+        ({"drop_feature": ("*",)}, r"--drop-feature '\*' drops all features"),
         ({"format": "mosses"}, "--format: unknown list format 'mosses'; known: auto"),
         ({"columns": "id,,hyp"}, "--columns=id,,hyp: a name is empty"),
     ],
