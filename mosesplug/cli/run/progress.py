@@ -82,15 +82,10 @@ def list_iterations(result: Result) -> list[Block]:
         rows = [(*row, cell) for row, cell in zip(rows, column, strict=True)]
     return [
         TextTable(rows),
-        f"weights: {_where(result)} ({result.reason})",
-        *([f"reported: {_list_reported(result, result.reported)}"] if result.reported else []),
+        f"weights: {_where(result)}{_append_reported(result, result.reported)} ({result.reason})",
         *(
-            "; ".join(
-                [
-                    f"monitor {name}: {result.metric} {display_score(signature, score):.4f}",
-                    *filter(None, [_list_reported(result, result.reported_monitors.get(name, {}))]),
-                ]
-            )
+            f"monitor {name}: {result.metric} {display_score(signature, score):.4f}"
+            f"{_append_reported(result, result.reported_monitors.get(name, {}))}"
             for name, score in result.monitors.items()
         ),
         f"signature: {explain_shown_scores(signature)}",
@@ -104,11 +99,12 @@ def _series(iteration: IterationFigures, name: str) -> list[tuple[int, float]]:
     return [(iteration.number, scores[name])] if name in scores else []
 
 
-def _list_reported(result: Result, scores: Mapping[str, float]) -> str:
-    signatures = result.report_signatures
-    return list_scores(
-        {name: display_score(signatures[name], score) for name, score in scores.items()}
-    )
+def _append_reported(result: Result, scores: Mapping[str, float]) -> str:
+    """Return the scores by metrics that are reported, to be added to another score."""
+    shown = {
+        name: display_score(result.report_signatures[name], score) for name, score in scores.items()
+    }
+    return f"; {list_scores(shown)}" if shown else ""
 
 
 def _where(result: Result) -> str:
