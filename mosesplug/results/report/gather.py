@@ -280,7 +280,7 @@ def _list_recorded(run: StoredRun) -> Iterator[WatchedScores]:
         last.setdefault((row.metric, text), {})[row.iteration] = row.score
     for (name, text), scores in last.items():
         values = [scores.get(record.iteration) for record in run.records]
-        yield _show_watched(name, run.report_signatures[name], values, text)
+        yield _show_watched(name, run.report_signatures.get(name, name), values, text)
 
 
 def _show_watched(

@@ -149,6 +149,14 @@ def _list_iterations(run: StoredRun, data: ReportData) -> list[dict[str, Any]]:
             "oracle": show(facts.oracle),
             "heldOut": show(facts.held_out),
             "monitors": [[name, show(score)] for name, score in facts.monitors.items()],
+            "watched": [
+                [
+                    f"{watched.metric}{' (less is better)' if watched.is_error_rate else ''}",
+                    watched.text or "decoded",
+                    watched.scores[place],
+                ]
+                for watched in data.watched_scores
+            ],
             "hypotheses": facts.hypotheses,
             "new": facts.new_hypotheses,
             "decoding": facts.seconds_decoding,
@@ -156,7 +164,7 @@ def _list_iterations(run: StoredRun, data: ReportData) -> list[dict[str, Any]]:
             "weights": list(facts.weights),
             "gain": gain,
         }
-        for facts, gain in zip(data.iterations, gains, strict=True)
+        for place, (facts, gain) in enumerate(zip(data.iterations, gains, strict=True))
     ]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from mosesplug.metrics import metric
 from mosesplug.store import NBestStore
 from mosesplug.tuning.weights import Weights
-from mosesplug.tuning.workdir.records import Evaluation, IterationResult, IterationStart
+from mosesplug.tuning.workdir.records import REPORTED, Evaluation, IterationResult, IterationStart
 from tests.store.toys import Hypothesis, make_list
 
 GROUPS = (("LM0", 1), ("TM0", 2))
@@ -39,6 +39,7 @@ def make_explored_run(directory: Path, *, name: str = "BLEU", seed: int = 1) -> 
     references = judge.prepare([make_references()])
     weights = [_draw_weights(rng) for _ in range(N_ITERATIONS + 1)]
     with NBestStore.open(directory / "nbests.lmdb", writable=True) as store:
+        store.require({f"{REPORTED}WER": metric("WER").signature()})
         for iteration in range(1, N_ITERATIONS + 1):
             # The last sentence has no list.
             lines = [
@@ -59,8 +60,11 @@ def make_explored_run(directory: Path, *, name: str = "BLEU", seed: int = 1) -> 
                 n_sentences=N_SENTENCES,
                 record=start.as_record(),
             )
-            monitored = (Evaluation(iteration, monitors={"news": 0.25}),)
-            result = IterationResult(weights[iteration], 0.9, 0.1, 0.5, heldout=monitored)
+            words = {"news": {"WER": 0.25}}
+            monitored = (Evaluation(iteration, monitors={"news": 0.25}, reported=words),)
+            result = IterationResult(
+                weights[iteration], 0.9, 0.1, 0.5, heldout=monitored, reported={"WER": 0.75}
+            )
             store.record_result(iteration, result.as_record())
     return directory
 

@@ -368,7 +368,11 @@ def test_two_runs_side_by_side(shown: Shown) -> None:
     assert before != after == browser.evaluate(differing)
     browser.evaluate("document.querySelector('.runs table:last-of-type button')?.click()")
     browser.evaluate("document.querySelector('#tab-curves').click()")
-    assert browser.evaluate("document.querySelectorAll('.charts svg.chart').length") == 5
+    assert browser.evaluate("document.querySelectorAll('.charts svg.chart').length") == 6
+    watched = browser.evaluate("document.querySelectorAll('.charts > *')[1].textContent")
+    assert watched.startswith("Not optimized: WER (less is better)")
+    assert "b: decoded" in watched
+    assert "a: news" in watched
     browser.evaluate(
         "document.querySelector('svg.chart').dispatchEvent("
         "new KeyboardEvent('keydown', { key: 'ArrowRight' }))"

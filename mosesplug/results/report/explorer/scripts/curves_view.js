@@ -32,6 +32,7 @@ export function makeCurvesView(session) {
           "Point at a chart, or use the left and right arrow keys, to see values. Drag, or press + and −, to zoom. Gains are those of the decoder's translations over the first iteration, with 95 % intervals (paired bootstrap)."),
         element("div", { class: "charts" },
           makeChart({ title: `Scores: ${metrics(runs)}`, xLabel: "iteration", digits: 4, series: listScores(runs) }),
+          ...listWatched(runs),
           runs.some((run) => run.iterations.some((one) => one.gain !== null)) &&
             makeChart({ title: `Gains: ${metrics(runs)}`, xLabel: "iteration", digits: 4, series: collect(runs, "gain", gainOf) }),
           makeChart({ title: "Weights over their L1 norm", xLabel: "iteration", digits: 4, series: listWeights(runs) }),
@@ -64,6 +65,20 @@ function listScores(runs) {
     ...[...monitors].flatMap((name) => collect(runs, name,
       (one) => one.monitors.find(([own]) => own === name)?.[1] ?? null)),
   ];
+}
+
+/**
+ * Return a chart of each metric that was not optimized.
+ * @param {RunDocument[]} runs
+ */
+function listWatched(runs) {
+  const all = runs.flatMap((run) => run.iterations.flatMap((one) => one.watched));
+  return [...new Set(all.map(([metric]) => metric))].map((metric) => {
+    const texts = new Set(all.filter(([own]) => own === metric).map(([, text]) => text));
+    const series = [...texts].flatMap((text) => collect(runs, text, (one) =>
+      one.watched.find((own) => own[0] === metric && own[1] === text)?.[2] ?? null));
+    return makeChart({ title: `Not optimized: ${metric}`, xLabel: "iteration", digits: 4, series });
+  });
 }
 
 /** @param {Iteration} iteration */

@@ -8,7 +8,8 @@ import { escapeControls } from "./format.js";
  * @typedef {{label: string, weights: number[], sparse: number[],
  *   score: number}} Point
  * @typedef {{number: number, score: number, optimum: number | null, oracle: number | null,
- *   heldOut: number | null, monitors: [string, number][], hypotheses: number, new: number,
+ *   heldOut: number | null, monitors: [string, number][],
+ *   watched: [string, string, number | null][], hypotheses: number, new: number,
  *   decoding: number, optimizing: number, weights: number[],
  *   gain: [number, number, number] | null}} Iteration
  * @typedef {{name: string, metric: string, signature: string, sentenceMetric: string,
