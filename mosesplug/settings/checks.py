@@ -178,13 +178,13 @@ def reject_combinations(option: str, others: Mapping[str, bool]) -> None:
     """Reject settings that an option excludes.
 
     Args:
-        others: the other settings in words or as fields of a message, and whether each is given.
+        others: the other settings, as fields of a message, and whether each is given.
 
     Raises:
         UsageError: one of them is given.
     """
     if excluded := [what for what, is_given in others.items() if is_given]:
-        raise UsageError(f"{option} excludes {', '.join(excluded)}")
+        raise UsageError(f"{option} excludes {', '.join(excluded)}: use one or the other")
 
 
 def is_given(given: Mapping[str, Any], name: str) -> bool:

@@ -317,9 +317,12 @@ def _read_vocabulary(path: Path, limit: int | None, place: str) -> frozenset[str
     """Return the words of a file, or the most frequent, in order of appearance.
 
     Raises:
+        UsageError: there is no such file.
         FormatError: the file cannot be read, or has no words.
     """
     counts: Counter[bytes] = Counter()
+    if not path.exists():
+        raise UsageError(f"{place}: {path}: No such file or directory. Check the name")
     with open_text(path) as file:
         for line in file:
             counts.update(line.split())

@@ -111,9 +111,9 @@ def check_forest(configuration: Configuration) -> None:
     if graphs is None:
         return
     rejected = {
-        "lattice samples": decoding.lattice_samples > 0,
-        "filtering the model": decoding.filtering is not None,
-        "copying the model": decoding.cache is not None,
+        "{--lattice-samples}": decoding.lattice_samples > 0,
+        "{--filter-command}": decoding.filtering is not None,
+        "{--cache-model}": decoding.cache is not None,
     }
     reject_combinations("a decoder that is search graphs (forest:)", rejected)
     for monitor in configuration.monitors:

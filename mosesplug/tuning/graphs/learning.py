@@ -33,7 +33,7 @@ def check_graphs(configuration: Configuration, algorithm: Algorithm) -> None:
     wrappers = decoding.decoder.wrappers
     rejected = {
         "{--lattice-samples}": decoding.lattice_samples > 0,
-        "rewriting the lists": decoding.transform is not None,
+        "{--transform}": decoding.transform is not None,
         "{--jobs}": "jobs" in wrappers,
         "{--multi-moses}": "multi-moses" in wrappers,
         "a decoder that is search graphs (forest:)": decoding.decoder.stored_graphs is not None,

@@ -18,15 +18,15 @@ def check_online(configuration: Configuration, online: OnlineSettings) -> None:
     """
     decoding, optimization = configuration.decoding, configuration.optimization
     rejected = {
-        "lattice samples": decoding.lattice_samples > 0,
-        "rewriting n-best lists": decoding.transform is not None,
-        "confusion networks": decoding.decoder.input_type == 1,
-        "skipping the decoder": configuration.skip_decoder,
-        "extractor files": configuration.keep_extractor_files,
-        "earlier iterations' lists": optimization.window >= 0,
-        "historic best weights": optimization.historic_bests,
-        "interpolation with earlier weights": optimization.interpolation > 0,
-        "the best weights on the tuning set": configuration.select == "best-dev",
+        "{--lattice-samples}": decoding.lattice_samples > 0,
+        "{--transform}": decoding.transform is not None,
+        "{--input-type} 1": decoding.decoder.input_type == 1,
+        "{--skip-decoder}": configuration.skip_decoder,
+        "{--keep-extractor-files}": configuration.keep_extractor_files,
+        "{--iterations-window}": optimization.window >= 0,
+        "{--historic-bests}": optimization.historic_bests,
+        "{--interpolation}": optimization.interpolation > 0,
+        "{--select} best-dev": configuration.select == "best-dev",
     }
     reject_combinations("{--online}", rejected)
     held_out = configuration.held_out

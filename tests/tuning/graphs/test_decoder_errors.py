@@ -59,7 +59,7 @@ def test_rejects_files(toy: Toy, change: str, error: type[Exception], message: s
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"decoding": {"lattice_samples": 3}}, "lattice samples"),
+        ({"decoding": {"lattice_samples": 3}}, "excludes --lattice-samples"),
         ({"held_out": HeldOutSet(Path("input"), Path("reference"))}, "--heldout-decoder"),
         (
             {"monitors": (Monitor("new", Path("input"), Path("reference")),)},

@@ -251,10 +251,10 @@ def test_text_that_no_request_can_hold_is_decoded_without_a_server(toy: Toy, log
     ("more", "why"),
     [
         ({"learner": "mert"}, "mert learns from all lists at once"),
-        ({"decoding": {"lattice_samples": 3}}, "lattice samples"),
-        ({"decoding": {"transform": "bpe"}}, "rewriting"),
-        ({"optimization": {"window": 2}}, "earlier iterations' lists"),
-        ({"select": "best-dev"}, "best weights on the tuning set"),
+        ({"decoding": {"lattice_samples": 3}}, "--online excludes --lattice-samples: use one"),
+        ({"decoding": {"transform": "bpe"}}, "--transform"),
+        ({"optimization": {"window": 2}}, "--iterations-window"),
+        ({"select": "best-dev"}, "--select best-dev"),
         ({"select": "best-heldout"}, "--heldout"),
     ],
 )
