@@ -41,13 +41,17 @@ def test_3(): pass
 
 
 def test_a_hanging_test_fails_and_a_dead_worker_ends_the_run(tmp_path: Path) -> None:
-    """Three files of passing tests, one that hangs, and one whose worker dies, in two workers."""
+    """Three files of passing tests, one that hangs, and one whose worker dies, in two workers.
+
+    The last file starts when each worker has finished others, which is when a worker that dies is
+    the hardest on pytest-xdist.
+    """
     for name, text in zip("abcde", [PASSES, PASSES, PASSES, HANGS, HANGS_DEAF], strict=True):
         (tmp_path / f"test_{name}.py").write_text(text)
-    project = ["-c", str(ROOT / "pyproject.toml"), "-p", "tests.conftest", "-p", "tests.workers"]
+    project = ["-c", str(ROOT / "pyproject.toml"), "-p", "tests.conftest", "--dist", "loadfile"]
     here = ["--rootdir", str(tmp_path), "-o", "faulthandler_timeout=3"]
     ended = subprocess.run(
-        [sys.executable, "-m", "pytest", "--workers", "2", *project, *here, str(tmp_path)],
+        [sys.executable, "-m", "pytest", "-n", "2", *project, *here, str(tmp_path)],
         cwd=ROOT,
         env={name: value for name, value in os.environ.items() if "PYTEST" not in name},
         stdout=subprocess.PIPE,
