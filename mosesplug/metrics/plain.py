@@ -134,9 +134,9 @@ def count_ngrams(
             limits[number] = known
         limit = limits[number]
         counts = [0] * (2 * longest)
-        for ngram, occurrences in Counter(_ngrams(tokens, longest)).items():
-            if ngram in limit:
-                counts[2 * len(ngram) - 2] += min(occurrences, limit[ngram])
+        matches = Counter(filter(limit.__contains__, _ngrams(tokens, longest)))
+        for ngram, occurrences in matches.items():
+            counts[2 * len(ngram) - 2] += min(occurrences, limit[ngram])
         counts[1::2] = [max(len(tokens) - order, 0) for order in range(longest)]
         rows.append(counts)
     return rows
