@@ -19,12 +19,12 @@ SAMPLE = ["online, processes", "ask and tell", "maintenance", "batch, runs", "ba
 
 
 def test_a_sample(tmp_path: Path) -> None:
-    """Each signal twice; ``python -m tests.long_running.kill_matrix`` does hundreds."""
+    """Each signal once; ``python -m tests.long_running.kill_matrix`` does hundreds."""
     outcomes = matrix(
         make_toy(tmp_path / "system"),
         SAMPLE,
         tmp_path,
-        runs=6,
+        runs=3,
         seed=3,
         outside=0.0,
         early=True,
