@@ -87,7 +87,7 @@ def test_vocabularies(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"\[WT\] target-path: .*top.en: No such file"):
         read_templates(path)
     (tmp_path / "top.en").write_text(" \n")
-    with pytest.raises(FormatError, match="the file has no words, so .* OTHER") as caught:
+    with pytest.raises(FormatError, match=r"the file has no words, so .* OTHER") as caught:
         read_templates(path)
     assert caught.value.path == str(tmp_path / "top.en")
 
