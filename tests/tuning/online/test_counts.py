@@ -31,6 +31,12 @@ MODES = (
 )
 
 
+def pair_modes(one: str, other: str) -> pytest.MarkDecorator:
+    """Return a case of each mode; the two learners take turns, with and without shards."""
+    cases = list(zip([one, other, one, other], MODES, strict=True))
+    return pytest.mark.parametrize(("learner", "sharding"), cases)
+
+
 def configure(
     toy: Toy, name: str, *, sharding: Sharding | None = None, select: str = "last", **more: Any
 ) -> Any:
@@ -75,8 +81,7 @@ def memory(work: Path) -> dict[str, Any]:
     return arrays
 
 
-@pytest.mark.parametrize("sharding", MODES)
-@pytest.mark.parametrize("learner", ["adagrad", "pegasos"])
+@pair_modes("adagrad", "pegasos")
 def test_rare_features_keep_their_weights(
     toy: Toy, learner: str, sharding: Sharding | None
 ) -> None:
@@ -91,8 +96,7 @@ def test_rare_features_keep_their_weights(
     assert memory(toy.directory / "killed") == memory(toy.directory / "work")
 
 
-@pytest.mark.parametrize("sharding", MODES)
-@pytest.mark.parametrize("learner", ["rda", "arow"])
+@pair_modes("rda", "arow")
 def test_the_most_frequent_features_of_the_first_epoch(
     toy: Toy, learner: str, sharding: Sharding | None
 ) -> None:
