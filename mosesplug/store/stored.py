@@ -7,6 +7,7 @@ types have bounds.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -33,6 +34,10 @@ NumberType = Literal["<i4", "<f4", "<f8"]
 
 T = TypeVar("T")
 
+_known: set[Any] = set()
+"""The types that msgspec has read."""
+_learning = threading.RLock()
+
 
 def convert(stored: Any, kind: type[T]) -> T:
     """Return a stored value as an object of a type; unknown names are ignored.
@@ -40,7 +45,14 @@ def convert(stored: Any, kind: type[T]) -> T:
     Raises:
         ValueError: something else is stored, or a number is out of bounds.
     """
-    return msgspec.convert(stored, kind)
+    if kind in _known:
+        return msgspec.convert(stored, kind)
+    # msgspec reads the fields of a class at its first use. Another thread that uses the class
+    # meanwhile crashes: a run and the compiling beside it read the same records.
+    with _learning:
+        value = msgspec.convert(stored, kind)
+        _known.add(kind)
+        return value
 
 
 class StatisticsKind(NamedTuple):

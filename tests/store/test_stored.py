@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -137,3 +139,34 @@ def test_invalid_keys_are_rejected(tmp_path: Path) -> None:
         transaction.put(b"\0\0\0", b"x", db=database)
     with pytest.raises(StoreError, match="a key of its iterations cannot be read"):
         NBestStore.open(path)
+
+
+THREADS = """
+import sys, threading
+from collections.abc import Mapping
+from dataclasses import field, make_dataclass
+
+from mosesplug.store.stored import convert
+
+sys.setswitchinterval(1e-6)
+number = (int | None, None)
+for _ in range(60):
+    inner = make_dataclass("Inner", [(f"a{place}", *number) for place in range(10)])
+    fields = [(f"b{place}", Mapping[str, inner], field(default_factory=dict)) for place in range(6)]
+    outer = make_dataclass("Outer", fields)
+    record = {f"b{place}": {"x": {"a1": 1}} for place in range(6)}
+    start = threading.Barrier(4)
+
+    def work():
+        start.wait()
+        assert convert(record, outer).b5["x"].a1 == 1
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+"""
+
+
+def test_threads_may_read_a_type_for_the_first_time_at_once() -> None:
+    """msgspec alone crashes; hence another process."""
+    subprocess.run([sys.executable, "-c", THREADS], check=True)
