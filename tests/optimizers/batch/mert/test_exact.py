@@ -122,7 +122,7 @@ def test_features_that_never_vary_keep_their_proportion() -> None:
 def test_nearest_point_of_a_hull() -> None:
     """The widest cone inside random half-spaces, against a search of the whole circle."""
     rng = np.random.default_rng(3)
-    circle = np.linspace(0.0, 2.0 * np.pi, 100_001)
+    circle = np.linspace(0.0, 2.0 * np.pi, 50_001)
     directions = np.stack([np.cos(circle), np.sin(circle)], axis=1)
     for _ in range(50):
         rows = rng.standard_normal((int(rng.integers(1, 6)), 2))
