@@ -1,10 +1,14 @@
-"""Run the decoder per mini-batch: slow with large models, exact with any decoder."""
+"""Run the decoder per mini-batch, which is exact with any decoder.
+
+With large models it is slow, unless the tables can be cut down to the mini-batch.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
 
@@ -12,12 +16,18 @@ from formats.moses.ini import read_moses_ini, with_weights
 from formats.nbest.block import NBestList
 from formats.text import read_bytes, read_lines
 from formats.weights.files import ShowWeights, format_sparse
-from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists
+from mosesplug.decoders.batch import BatchDecoder, DecoderRecipe, ModelWeights, parse_lists
+from mosesplug.decoders.batch_tables import BatchTables
 from mosesplug.decoders.command import CommandTemplate, format_decoder_weights
 from mosesplug.decoders.kinds import WeightsFormat
 from mosesplug.decoders.moses import MosesCommands
 from mosesplug.decoders.processes.run import FinishedProcess, make_error, run_command
-from mosesplug.decoders.protocol import WEIGHT_FILES, BatchTask
+from mosesplug.decoders.protocol import (
+    WEIGHT_FILES,
+    BatchRecipe,
+    BatchTask,
+    ignore_command,
+)
 from mosesplug.errors import DecoderError
 
 Program = TypeVar("Program", MosesCommands, CommandTemplate)
@@ -49,9 +59,10 @@ class _FileDecoder(BatchDecoder, Generic[Program]):
         if not sentences:
             return []
         source, nbest = self._file("in"), self._file("nbest")
-        source.write_bytes(b"".join(text + b"\n" for _, text in sentences))
+        texts = [text for _, text in sentences]
+        source.write_bytes(b"".join(text + b"\n" for text in texts))
         nbest.unlink(missing_ok=True)
-        command = self._command(source, nbest, weights)
+        command = self._command(source, nbest, weights, texts)
         self.task.executing(command)
         finished = run_command(
             command,
@@ -68,8 +79,10 @@ class _FileDecoder(BatchDecoder, Generic[Program]):
         """Do nothing: no program runs between two mini-batches."""
 
     @abstractmethod
-    def _command(self, source: Path, nbest: Path, weights: ModelWeights) -> tuple[str, ...]:
-        """Return the command that decodes a file and writes its lists to another."""
+    def _command(
+        self, source: Path, nbest: Path, weights: ModelWeights, texts: Sequence[bytes]
+    ) -> tuple[str, ...]:
+        """Return the command that writes the lists of a file of sentences to another."""
 
     @property
     def _work(self) -> Path:
@@ -108,12 +121,31 @@ class _FileDecoder(BatchDecoder, Generic[Program]):
 
 @dataclass(frozen=True)
 class ProcessDecoder(_FileDecoder[MosesCommands]):
-    """A ``BatchDecoder`` that runs Moses or a program like it."""
+    """A ``BatchDecoder`` that runs Moses or a program like it.
 
-    def _command(self, source: Path, nbest: Path, weights: ModelWeights) -> tuple[str, ...]:
+    Attributes:
+        tables: the tables of which each process gets the lines of its sentences; None: it loads
+            all tables as they are.
+    """
+
+    tables: BatchTables | None = None
+
+    def own_recipe(self) -> DecoderRecipe | None:
+        """Return how to make more decoders with these tables, if there are any."""
+        if self.tables is None:
+            return None
+        task = replace(self.task, executing=ignore_command)
+        return BatchRecipe(partial(ProcessDecoder, self.decoder, tables=self.tables), task)
+
+    def _command(
+        self, source: Path, nbest: Path, weights: ModelWeights, texts: Sequence[bytes]
+    ) -> tuple[str, ...]:
         sparse = self._write_sparse(weights)
+        config = self.task.config
+        if self.tables is not None:
+            config = self.tables.write(texts, self.task.prefix)
         return self.decoder.nbest(
-            self.task.config,
+            config,
             source.absolute(),
             run=1,
             nbest_file=nbest.name,
@@ -129,7 +161,9 @@ class CommandProcess(_FileDecoder[CommandTemplate]):
 
     any_layout = True
 
-    def _command(self, source: Path, nbest: Path, weights: ModelWeights) -> tuple[str, ...]:
+    def _command(
+        self, source: Path, nbest: Path, weights: ModelWeights, texts: Sequence[bytes]
+    ) -> tuple[str, ...]:
         return self.decoder.call(
             weights=self._write_weights(weights),
             input_file=source,

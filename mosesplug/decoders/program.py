@@ -11,6 +11,7 @@ from pathlib import Path
 from formats.weights.files import ShowWeights, weight_overwrite
 from mosesplug.decoders.batch import BatchDecoder, DecoderRecipe, ModelWeights
 from mosesplug.decoders.batch_process import CommandProcess, ProcessDecoder
+from mosesplug.decoders.batch_tables import BatchTables
 from mosesplug.decoders.command import CommandTemplate
 from mosesplug.decoders.forced import add_forced_derivations
 from mosesplug.decoders.lists.files import (
@@ -37,7 +38,12 @@ from mosesplug.decoders.protocol import (
     DecodingTask,
 )
 from mosesplug.decoders.servers.calls import to_request_text
-from mosesplug.decoders.servers.exactness import Exactness, InexactServerError, require_exact
+from mosesplug.decoders.servers.exactness import (
+    Exactness,
+    InexactServerError,
+    is_binary,
+    require_exact,
+)
 from mosesplug.decoders.servers.server import ServerDecoder
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.events import Clock, DecodingProgress, Note, PhaseStarted
@@ -151,15 +157,24 @@ class ProgramDecoder(Decoder):
     def serve(self, sentences: Sequence[bytes], weights: ModelWeights) -> Iterator[BatchDecoder]:
         """Keep the program running as a server, or start it for each mini-batch.
 
-        A server is used if the program can be one.
+        If nothing about servers is set, Moses is started for each mini-batch where that is fast,
+        and kept running elsewhere. Other programs are kept running, if they can be.
 
         Raises:
             UsageError: a server is required, and the program cannot be one.
             DecoderError: a required server does not start or is not exact.
         """
         task, settings = self.task, self.task.servers
-        if settings.decoder == "process":
-            yield self._process("batch")
+        tables = self._cut_tables(sentences)
+        if settings.decoder == "process" or self._starts_fast(tables):
+            if tables is not None:
+                task.watch(
+                    Note(
+                        "the decoder is started for each batch, with those lines of"
+                        f" {', '.join(tables.names)} that its sentences need"
+                    )
+                )
+            yield self._process("batch", tables)
             return
         try:
             server = ServerDecoder(
@@ -176,11 +191,11 @@ class ProgramDecoder(Decoder):
             if settings.decoder == "server" or settings.network == "own":
                 raise
             task.watch(Note(f"{error}; the decoder is started for each batch"))
-            yield self._process("batch")
+            yield self._process("batch", tables)
             return
         with server:
-            usable = self._is_usable(server, sentences, weights)
-            yield server if usable else self._process("batch")
+            usable = self._is_usable(server, sentences, weights, tables)
+            yield server if usable else self._process("batch", tables)
 
     def recipe(self, served: BatchDecoder, workers: int) -> DecoderRecipe:
         """Return how to make more decoders of mini-batches. Each loads the model."""
@@ -223,12 +238,39 @@ class ProgramDecoder(Decoder):
         """The program is started for each mini-batch."""
         return BatchRecipe(partial(ProcessDecoder, self.program), self.task.batches)
 
-    def _process(self, prefix: str) -> ProcessDecoder:
+    def _process(self, prefix: str, tables: BatchTables | None = None) -> ProcessDecoder:
         batches = replace(self.task.batches, prefix=prefix, executing=self.task.report_command)
-        return ProcessDecoder(self.program, batches)
+        if tables is not None:
+            tables.read()  # now, since several threads may need them at once
+        return ProcessDecoder(self.program, batches, tables)
+
+    def _cut_tables(self, sentences: Sequence[bytes]) -> BatchTables | None:
+        """Return the tables to cut down for mini-batches, if Moses decodes them here."""
+        program = self.program
+        if program.queue or program.several or program.post_editing or program.input_type:
+            return None
+        if not is_binary(program.program):
+            return None
+        task = self.task
+        return BatchTables.of(task.config, program.flags, sentences, task.files.directory)
+
+    def _starts_fast(self, tables: BatchTables | None) -> bool:
+        """Return whether processes may be used, and are cheaper than servers."""
+        settings = self.task.servers
+        is_free = (
+            settings.decoder == "auto"
+            and not settings.strict
+            and settings.servers == 1
+            and settings.network == "auto"
+        )
+        return is_free and tables is not None and tables.loads_little
 
     def _is_usable(
-        self, server: ServerDecoder, sentences: Sequence[bytes], weights: ModelWeights
+        self,
+        server: ServerDecoder,
+        sentences: Sequence[bytes],
+        weights: ModelWeights,
+        tables: BatchTables | None,
     ) -> bool:
         """Start the server, and compare it with fresh decoders; let it restart if it must."""
         task, settings = self.task, self.task.servers
@@ -257,7 +299,7 @@ class ProgramDecoder(Decoder):
             server.close()
             reason = str(error).partition("\n")[0]
             clock = Clock()
-            self._process(_COMPARING).decode(compared, weights)
+            self._process(_COMPARING, tables).decode(compared, weights)
             task.watch(
                 Note(
                     f"this decoder does not run as a server ({reason}); it is started for each"

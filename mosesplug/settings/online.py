@@ -33,9 +33,11 @@ class OnlineSettings:
             name="online-decoder",
             metavar="HOW",
             can_be_abbreviated=True,
-            note="auto uses the server if the decoder supports it",
-            details="server keeps the decoder running, process starts one for each mini-batch, "
-            "auto uses a server if the decoder can be one.",
+            note="auto uses what costs less",
+            details="server keeps the decoder running, process starts one for each mini-batch. "
+            "auto starts Moses for each mini-batch if its tables can be cut down to the sentences "
+            "and its language model is binary or small. Otherwise it uses a server if the decoder "
+            "can be one.",
         ),
     ] = "auto"
     strict: Annotated[

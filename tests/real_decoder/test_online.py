@@ -14,6 +14,7 @@ import pytest
 from formats.weights.files import read_show_weights
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
+from mosesplug.decoders.batch_tables import BatchTables
 from mosesplug.decoders.description import MosesDecoder
 from mosesplug.decoders.moses import parse_flags
 from mosesplug.decoders.protocol import BatchTask
@@ -133,6 +134,44 @@ def test_sums_of_sparse_weights_are_exact(
     assert not any("is started again" in note for note in notes)
 
 
+@pytest.mark.parametrize(
+    ("flags", "across"),
+    # With stacks, two runs of Moses with functions across phrases differ from each other.
+    [
+        (CUBE, "TargetBigramFeature name=TB factor=0 path=*\n"),
+        (f"{STACKS} -max-phrase-length 2", ""),
+    ],
+)
+def test_tables_cut_down_to_a_batch_are_exact(
+    programs: Programs, tmp_path: Path, flags: str, across: str
+) -> None:
+    """Same lists as with whole tables, also without any phrase."""
+    decoder = MosesDecoder(programs.moses, parse_flags(flags))
+    config = programs.system.rewrite(
+        "cut.ini",
+        ("Distortion\n", f"{inputs.FUNCTIONS}{across}"),
+        ("num-features=4", "num-features=4 table-limit=3"),
+    )
+    shown = programs.decode("-config", config, "-show-weights")
+    weights = ModelWeights(read_show_weights(shown).groups)
+    batch = sentences(programs)
+    tables = BatchTables.of(config, decoder.flags, [text for _, text in batch], tmp_path)
+    assert tables is not None
+    assert tables.names == ("TranslationModel0", "LexicalReordering0")
+    assert tables.loads_little
+    whole = ProcessDecoder(decoder, BatchTask(config, tmp_path, NBEST, "whole"))
+    cut = ProcessDecoder(decoder, BatchTask(config, tmp_path, NBEST, "cut"), tables)
+    names = sorted({name for own in whole.decode(batch, weights) for name in own.sparse_names})
+    values = np.random.default_rng(1).normal(0.0, 0.3, len(names)).tolist()
+    now = replace(change_weights(weights), sparse=dict(zip(names, values, strict=True)))
+    for part in (batch[:9], batch[9:], [(50, b"qqqqq")]):
+        lists, expected = cut.decode(part, now), whole.decode(part, now)
+        assert count_differing_lists(lists, expected) == 0
+        for own, other in zip(lists, expected, strict=True):
+            # Moses adds sparse features up in the order of a hash table.
+            np.testing.assert_allclose(own.scores, other.scores, rtol=2e-5)
+
+
 def test_functions_across_phrases_restart_the_server(programs: Programs, tmp_path: Path) -> None:
     config = programs.system.rewrite(
         "bigrams.ini", ("Distortion\n", "Distortion\nTargetBigramFeature name=TB factor=0 path=*\n")
@@ -188,7 +227,11 @@ def test_weights_of_servers_and_processes(programs: Programs) -> None:
 
 
 @pytest.mark.parametrize(
-    "more", [("--shards", "2"), ("--shards", "2", "--async", "--async-order", "fixed")]
+    "more",
+    [
+        ("--shards", "2", "--online-decoder", "server"),
+        ("--shards", "2", "--async", "--async-order", "fixed"),
+    ],
 )
 def test_several_decoders(programs: Programs, more: tuple[str, ...]) -> None:
     work = programs.tune(

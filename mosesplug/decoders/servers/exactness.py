@@ -81,7 +81,7 @@ def require_exact(
     by_sentence = f"{cause}: the servers get the phrases of one sentence at a time"
     rewritten = Exactness(f"{by_sentence} (server1.moses.ini), which is exact")
     # Moses itself keeps scores whether or not ten sentences show it; other programs may not.
-    is_moses = cause is not None and _is_binary(server.program)
+    is_moses = cause is not None and is_binary(server.program)
     if is_moses and (folded := _fold(server, fresh, tables, sentences, weights, flags, text)):
         names = ", ".join(folded.folding.names)
         return Exactness(
@@ -177,7 +177,7 @@ def _count_differing(
     return count_differing_lists(server.decode(sentences, changed), expected)
 
 
-def _is_binary(program: Path) -> bool:
+def is_binary(program: Path) -> bool:
     """Return whether a program is an executable of its own, like Moses, not a script."""
     with contextlib.suppress(OSError), program.open("rb") as file:
         return file.read(4) == b"\x7fELF"

@@ -30,12 +30,12 @@ from mosesplug.decoders.batch import ModelWeights
 VOCABULARY = "words"
 """File name of the vocabulary of a feature function."""
 
-_TEXT_TABLE = "PhraseDictionaryMemory"
+TEXT_TABLE = "PhraseDictionaryMemory"
 SENTENCE_TABLE = "PhraseDictionaryALSuffixArray"
 _ON_DISK = "PhraseDictionaryOnDisk"
 _CACHED = ("PhraseDictionaryBinary", "PhraseDictionaryCompact")
 _CAUSES = {
-    _TEXT_TABLE: "keeps the scores and the pruning of the weights that it was loaded with",
+    TEXT_TABLE: "keeps the scores and the pruning of the weights that it was loaded with",
     _ON_DISK: "keeps the scores of entries that it has looked up with earlier weights"
     " (cache-size=0 removes only the older half of them)",
     **dict.fromkeys(
@@ -95,13 +95,11 @@ class SentenceTables:
         """
         ini = read_moses_ini(config)
         settings = list_settings(ini, flags)
-        texts = tuple(line for line in ini.features if line.kind == _TEXT_TABLE)
+        texts = tuple(line for line in ini.features if line.kind == TEXT_TABLE)
         cached = tuple(line for line in ini.features if line.kind in _CACHED)
         is_plain = (
             not any(line.kind == _ON_DISK for line in ini.features)
-            and "xml-input" not in settings
-            and settings.get("input-factors", "0") == "0"
-            and settings.get("factor-delimiter", "|") == "|"
+            and has_plain_input(settings)
             and all(line.arguments.get("input-factor", "0") == "0" for line in texts)
             and all(line.path is not None for line in texts)
             and all(Path(value.text).is_absolute() for value in ini.section("weight-file"))
@@ -109,7 +107,7 @@ class SentenceTables:
         if not is_plain or not (texts or cached):
             return None
         entries = TableEntries([line.path or "" for line in texts])
-        return cls(ini, texts, cached, _find_longest_phrase(settings), entries)
+        return cls(ini, texts, cached, find_longest_phrase(settings), entries)
 
     def expect(self, sentences: Iterable[bytes], directory: Path) -> None:
         """Read the entries for sentences that will be decoded, all at once.
@@ -307,7 +305,16 @@ def list_settings(ini: MosesIni, flags: Sequence[str]) -> dict[str, str]:
     return settings
 
 
-def _find_longest_phrase(settings: Mapping[str, str]) -> int:
+def has_plain_input(settings: Mapping[str, str]) -> bool:
+    """Return whether phrases are spans of words: one factor, and no XML markup."""
+    return (
+        "xml-input" not in settings
+        and settings.get("input-factors", "0") == "0"
+        and settings.get("factor-delimiter", "|") == "|"
+    )
+
+
+def find_longest_phrase(settings: Mapping[str, str]) -> int:
     """Return the limit of phrases in words.
 
     A value that is not a number is the decoder's to reject.
