@@ -40,18 +40,20 @@ def texts(generated: ModuleType) -> dict[Path, str]:
     }
 
 
-@pytest.mark.parametrize("name", PAGES, ids=str)
-def test_links_resolve(name: Path, texts: dict[Path, str], generated: ModuleType) -> None:
-    for target in _LINK.findall(texts[name]):
-        if re.match(r"https?:", target):
-            continue
-        path, _, anchor = target.partition("#")
-        linked = (ROOT / name.parent / path).resolve() if path else ROOT / name
-        assert linked.exists(), f"{name}: {target}"
-        if anchor:
-            headings = _HEADING.findall(texts[linked.relative_to(ROOT)])
-            anchors = {generated.anchor(heading) for heading in headings}
-            assert anchor in anchors, f"{name}: {target}"
+def test_links_resolve(texts: dict[Path, str], generated: ModuleType) -> None:
+    anchors = {
+        name: {generated.anchor(heading) for heading in _HEADING.findall(text)}
+        for name, text in texts.items()
+    }
+    for name, text in texts.items():
+        for target in _LINK.findall(text):
+            if re.match(r"https?:", target):
+                continue
+            path, _, anchor = target.partition("#")
+            linked = (ROOT / name.parent / path).resolve() if path else ROOT / name
+            assert linked.exists(), f"{name}: {target}"
+            if anchor:
+                assert anchor in anchors[linked.relative_to(ROOT)], f"{name}: {target}"
 
 
 def test_every_command_is_explained_by_hand(generated: ModuleType) -> None:
