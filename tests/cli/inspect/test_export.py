@@ -103,6 +103,7 @@ def test_tables_refuse_what_they_cannot_hold(
     assert "which tsv cannot hold: use csv or jsonl" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("figures_without_svg")
 @pytest.mark.parametrize(
     ("command", "first"),
     [

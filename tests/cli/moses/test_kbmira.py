@@ -308,13 +308,11 @@ def test_same_sparse_weights_as_moses(
     assert capsys.readouterr().err == (sparse / "noshuffle.log").read_text()
 
 
-@pytest.mark.parametrize("seed", [1, 10])
 def test_same_weights_as_moses_when_shuffled(
     multi30k: Path,
     extracted: list[tuple[Path, Path]],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
-    seed: int,
 ) -> None:
     """All 60,840 updates of a run, in Moses' random order."""
     out = tmp_path / "out"
@@ -322,7 +320,7 @@ def test_same_weights_as_moses_when_shuffled(
     lists = [
         f"-{option}{file}" for files in extracted for option, file in zip("FS", files, strict=True)
     ]
-    assert kbmira(*lists, "-d", str(start), "-r", str(seed), "-o", str(out)) == 0
-    recorded = multi30k / "kbmira" / f"seven.seed{seed}"
+    assert kbmira(*lists, "-d", str(start), "-r", "10", "-o", str(out)) == 0
+    recorded = multi30k / "kbmira" / "seven.seed10"
     assert out.read_text() == Path(f"{recorded}.weights").read_text()
     assert best(capsys.readouterr().err) == best(Path(f"{recorded}.log").read_text())
