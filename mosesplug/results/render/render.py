@@ -73,10 +73,16 @@ def render(record: Any, layout: Layout = "text") -> str:
             follows_table = True
             parts.append("\n".join(["", *lines, ""] if layout == "markdown" else lines))
         elif layout == "html":
-            parts += [f"<p>{escape(line)}</p>" for line in block.splitlines() if line]
+            parts += [_render_line(line) for line in block.splitlines() if line]
         elif layout not in TABLES_ONLY or isinstance(block, Verbatim):
             parts.append(block)
     return "".join(parts) if layout == "html" else "".join(f"{part}\n" for part in parts)
+
+
+def _render_line(line: str) -> str:
+    """Return a line as HTML; indented ones keep their columns."""
+    columns = ' style="white-space: pre-wrap; font-family: monospace; margin: 0"'
+    return f"<p{columns if line.startswith(' ') else ''}>{escape(line)}</p>"
 
 
 def list_blocks(record: Any, medium: Medium) -> Iterable[Block]:

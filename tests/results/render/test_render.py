@@ -48,7 +48,7 @@ class Entries:
 
     def blocks(self, medium: Medium) -> Iterator[Block]:
         """Yield a line, a table, and a line of LaTeX."""
-        yield f"a < b\nin {medium.layout}"
+        yield f"a < b\n  in {medium.layout}"
         yield tabulate(Entry, self.entries)
         if medium.layout == "latex":
             yield Verbatim("% end")
@@ -63,11 +63,11 @@ class Listed:
 
 REPORT = Entries(Path("x"), (Entry("a", 0.5), Entry("b", math.nan, "n")))
 ROWS = {
-    "text": "a < b\nin text\nname   score\na     0.5000\nb\n",
+    "text": "a < b\n  in text\nname   score\na     0.5000\nb\n",
     "tsv": "name\tscore\na\t0.5000\nb\t\n",
     "csv": "name,score\na,0.5000\nb,\n",
-    "markdown": "a < b\nin markdown\n\n| name | score |\n|:--|--:|\n| a | 0.5000 |\n| b |  |\n\n",
-    "html": "<p>a &lt; b</p><p>in html</p>",
+    "markdown": "a < b\n  in markdown\n\n| name | score |\n|:--|--:|\n| a | 0.5000 |\n| b |  |\n\n",
+    "html": '<p>a &lt; b</p><p style="white-space: pre-wrap; font-family: monospace; margin: 0">',
     "latex": "\\begin{tabular}{lr}\n",
 }
 
