@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError, UsageError
+from mosesplug.options import options_by_field
 
 
 def convert_numbers(values: Any, what: str) -> NDArray[Any]:
@@ -73,3 +74,12 @@ def check_number(value: Any, argument: str, least: float) -> float:
     if not number >= least:
         raise UsageError(f"{argument} is {value!r}: give a number of at least {least:g}")
     return number
+
+
+def check_declared(cls: type, argument: str, value: Any) -> Any:
+    """Return the number of an argument that a settings class declares."""
+    option = options_by_field(cls)[argument]
+    least = option.minimum or 0
+    if option.kind == "integer":
+        return check_integer(value, argument, int(least))
+    return check_number(value, argument, least)

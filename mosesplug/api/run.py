@@ -21,7 +21,7 @@ from mosesplug.api.initial_weights import InitialWeights
 from mosesplug.api.keywords import LEARNING, RUN
 from mosesplug.api.lists.arrays import FeatureArrays
 from mosesplug.api.lists.nbest import NBest, make_block
-from mosesplug.api.numbers import check_integer, check_number
+from mosesplug.api.numbers import check_declared, check_integer
 from mosesplug.api.progress import Progress, open_progress
 from mosesplug.api.reranking import load_weights
 from mosesplug.api.run_comparisons import Explanation, WeightEffect
@@ -57,6 +57,7 @@ from mosesplug.results.views.run import open_run as open_stored_run
 from mosesplug.results.views.sentence import compare_hypotheses, read_sentence
 from mosesplug.results.views.texts import ParallelText
 from mosesplug.results.weights.sources import arrange_by_group
+from mosesplug.settings.report import ReportSettings
 from mosesplug.settings.sentences.weights import describe_weights
 from mosesplug.store import NBestStore
 from mosesplug.tuning.weights import Weights
@@ -528,13 +529,13 @@ def report(
     references: StrPath | None = None,
     source: StrPath | None = None,
     ids: bool | None = None,
-    examples: int = 5,
+    examples: int = ReportSettings.examples,
     sentence: int | None = None,
-    dpi: int = 300,
+    dpi: int = ReportSettings.dpi,
     title: str | None = None,
     report_metrics: Sequence[str | Metric] = (),
     sentences: int | None = None,
-    max_size: float = 15.0,
+    max_size: float = ReportSettings.max_size,
     all_hypotheses: bool = False,
     progress: Progress = None,
 ) -> Path:
@@ -590,20 +591,21 @@ def report(
     runs = [_describe_source(run, references, source, ids) for run in one_or_more]
     if not runs:
         raise UsageError("a report needs at least one run")
-    examples, dpi = check_integer(examples, "examples", 0), check_integer(dpi, "dpi", 50)
+    examples = check_declared(ReportSettings, "examples", examples)
+    dpi = check_declared(ReportSettings, "dpi", dpi)
     if sentences is not None:
-        sentences = check_integer(sentences, "sentences", 1)
-    max_size = check_number(max_size, "max_size", 0.001)
+        sentences = check_declared(ReportSettings, "sentences", sentences)
+    max_size = check_declared(ReportSettings, "max_size", max_size)
     if figure is not None:
         check_figure(figure)
         if len(runs) > 1:
             raise UsageError(f"the figure {figure} shows one run, but there are {len(runs)}")
         of_page = {
-            "examples": examples != 5,
+            "examples": examples != ReportSettings.examples,
             "report-metric": bool(report_metrics),
             "title": title is not None,
             "sentences": sentences is not None,
-            "max-size": max_size != 15.0,
+            "max-size": max_size != ReportSettings.max_size,
             "all-hypotheses": all_hypotheses,
             "sentence": sentence is not None and figure not in GRAPH_FIGURES,
         }
@@ -615,9 +617,9 @@ def report(
         path = Path(output or f"{figure}.png")
         write_atomic(path, content)
         return path
-    if dpi != 300:
+    if dpi != ReportSettings.dpi:
         raise UsageError("{--dpi} is the resolution of a figure, and the page has none: omit it")
-    if all_hypotheses and max_size != 15.0:
+    if all_hypotheses and max_size != ReportSettings.max_size:
         raise UsageError("{--all-hypotheses} and {--max-size} exclude each other: use one of them")
     require_matplotlib()
     with open_progress(progress) as show_progress:

@@ -24,8 +24,9 @@ from mosesplug.cli.shared.parameters import (
     StoreWeights,
     Threads,
 )
-from mosesplug.options import Opt, list_options
+from mosesplug.options import Opt, list_options, same_as
 from mosesplug.settings.lists import NO_SETTINGS, ListSettings
+from mosesplug.settings.report import ReportSettings
 from mosesplug.settings.scores.commands import ScoreCommands, make_score_commands
 
 EXPORT_FORMATS = ("nbest", "jsonl", "tsv", "csv", "extractor", "npz", "parquet")
@@ -369,13 +370,11 @@ class ReportCommand:
     refs: References = None
     source: Source = None
     ids: SentenceIdsOfLines = None
-    examples: Annotated[
-        int, Opt("Number of worst and of best sentences in the printed report.", minimum=0)
-    ] = 5
+    examples: Annotated[int, same_as(ReportSettings, "examples")] = ReportSettings.examples
     sentence: Annotated[int | None, Opt("The sentence whose search graph is drawn.", minimum=0)] = (
         None
     )
-    dpi: Annotated[int, Opt("Dots per inch of a PNG.", minimum=50)] = 300
+    dpi: Annotated[int, same_as(ReportSettings, "dpi")] = ReportSettings.dpi
     report_metric: Annotated[
         list[str] | None,
         Opt(
@@ -385,13 +384,10 @@ class ReportCommand:
         ),
     ] = None
     title: Annotated[str | None, Opt("Title of the page [the store's path].")] = None
-    sentences: Annotated[
-        int | None,
-        Opt("Number of sentences whose lists the page holds, evenly spread [all].", minimum=1),
-    ] = None
-    max_size: Annotated[
-        float, Opt("Largest size of the lists in the page.", metavar="MB", minimum=0.001)
-    ] = 15.0
+    sentences: Annotated[int | None, same_as(ReportSettings, "sentences")] = (
+        ReportSettings.sentences
+    )
+    max_size: Annotated[float, same_as(ReportSettings, "max-size")] = ReportSettings.max_size
     all_hypotheses: Annotated[
         bool, Opt("Hold all hypotheses, whatever their size.", excludes=("max-size",))
     ] = False

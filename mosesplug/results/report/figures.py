@@ -341,7 +341,7 @@ def _save_svg(draw: Callable[[Figure], None], name: str) -> str:
     return follow_the_page(text[text.index("<svg") :])
 
 
-def render_png(name: str, data: ReportData, dots_per_inch: int = 300) -> bytes:
+def render_png(name: str, data: ReportData, dots_per_inch: int) -> bytes:
     """Return a figure as a PNG file.
 
     Raises:
