@@ -179,7 +179,8 @@ def _find_by_name(file: WeightFile, space: FeatureSpace) -> list[float]:
             raise FormatError(
                 f"no weight of {name}, a feature of the lists",
                 path=file.path,
-                remedy=f"It names {', '.join(known) or 'no dense feature'}",
+                remedy=f"It names {', '.join(known) or 'no dense feature'}. Add it, as in "
+                f"'{name}={' 0' * width}'",
             )
         if len(known[name]) != width:
             raise FormatError(

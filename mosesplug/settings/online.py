@@ -242,7 +242,7 @@ def _make_monitor(name: object, files: Any, option: str) -> Monitor:
         source, references, *decoders = (str(file) for file in files)
     except (TypeError, ValueError):
         raise ValueError(f"{name}: expected (input, references), not {files!r}") from None
-    what = f"{{--{option} {name}}}"
+    what = f"{{--{option} {name}}}:"
     if decoders and (
         option != "monitor" or len(decoders) > 1 or not decoders[0].startswith(FOREST)
     ):

@@ -96,7 +96,7 @@ def test_weights_of_sentences_do_not_apply_to_monitors() -> None:
     [
         (["own"], {}, "own: not of the form NAME=FILE,REFS"),
         ([MONITORS[0]] * 2, {}, "like: two monitors have this name"),
-        (["like=none,like.ref"], {}, "monitor_nbest='like' none: No such file"),
+        (["like=none,like.ref"], {}, "monitor_nbest='like': none: No such file"),
         (MONITORS, {"domains": ["x"] * N}, "exclude each other"),
     ],
 )

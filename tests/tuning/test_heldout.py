@@ -175,9 +175,9 @@ def test_monitors_that_cannot_be_used(toy: Toy) -> None:
     with pytest.raises(ValueError, match=r"after .*, write nothing, not"):
         parse_monitors([graphs], "monitor-nbest")
     for text, error in (
-        (f"one=none,{one.references}", "--monitor one none: No such file"),
-        (f"one={one.input},none", "--monitor one none not found"),
-        (f"{one},forest:none", "--monitor one}? forest:none: .*none does not exist"),
+        (f"one=none,{one.references}", "--monitor one: none: No such file"),
+        (f"one={one.input},none", "--monitor one: none not found"),
+        (f"{one},forest:none", "--monitor one}?: forest:none: .*none does not exist"),
     ):
         with pytest.raises(UsageError, match=error):
             parse_monitors([text])

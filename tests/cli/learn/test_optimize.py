@@ -278,7 +278,7 @@ def test_starting_weights_may_be_written_out(
     assert results[0] == results[1] == results[2]
     capsys.readouterr()
     assert run(*words, "--init", "A= 0.3 0.2 C= 0.5") == 1
-    assert "no weight of B" in capsys.readouterr().err
+    assert "Add it, as in 'B= 0'" in capsys.readouterr().err
 
 
 def test_an_unwritable_directory_fails_at_once(
