@@ -488,6 +488,8 @@ class Run:
         parts = [head, self.iterations._repr_html_()]
         if len(held_out := self.held_out):
             parts += ["<p>Held-out set and monitors</p>\n", held_out._repr_html_()]
+        if len(reported := self.reported):
+            parts += ["<p>Metrics that are only reported</p>\n", reported._repr_html_()]
         title = "Weights of the result" if self.is_finished else "The newest weights"
         return "".join([*parts, f"<p>{title}</p>\n", self.weights()._repr_html_()])
 

@@ -115,6 +115,7 @@ def test_what_people_read(toy: Toy) -> None:
     (last,) = summary["iterations"][1]["monitors"]["one"]
     assert last["reported"] == result.iterations[1].evaluations[0].reported["one"]
     # The rows of a run, and the same 1-bests as scored by a report.
+    assert "Metrics that are only reported" in open_run(work)._repr_html_()
     rows = [row for row in open_run(work).reported if row["metric"] == "WER"]
     assert [(row["iteration"], row["updates"], row["text"]) for row in rows] == [
         *((1, 0, "tuning set"), (1, 0, "one"), (1, 1, "one")),
