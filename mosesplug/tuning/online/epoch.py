@@ -41,6 +41,7 @@ from mosesplug.tuning.parallel.stale import run_stale_epoch
 from mosesplug.tuning.selection import require_matches
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import (
+    HELD_OUT,
     Evaluation,
     IterationResult,
     IterationStart,
@@ -96,9 +97,16 @@ class Epoch:
 
     @property
     def new_sets(self) -> tuple[str, ...]:
-        """The held-out set and monitors that were not scored before the epoch."""
+        """The held-out set and monitors that were not scored before the epoch.
+
+        A learner that starts from zero weights replaces the configured ones at its first update.
+        The held-out set does not choose these.
+        """
         held_out = self.context.held_out
-        return () if held_out is None else find_new(held_out.names, self.before)
+        names = () if held_out is None else find_new(held_out.names, self.before)
+        if self.learner.zero_start and not any(state.updates for state in self.states):
+            return tuple(name for name in names if name != HELD_OUT)
+        return names
 
     def evaluate(
         self,

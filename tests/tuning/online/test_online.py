@@ -156,6 +156,28 @@ def test_the_paper_searches_no_line_from_the_configured_weights(
     assert points[0]["rho"] == 1.0  # from zero weights, all points of the line decode alike
 
 
+@pytest.mark.parametrize("shards", [None, 2])
+def test_the_paper_chooses_among_epochs_only(toy: Toy, shards: int | None) -> None:
+    """The configured weights are not those that a start from zero learns from."""
+    text = toy.directory / "input", toy.directory / "reference"
+    configuration = online(
+        toy,
+        learner="o-oro",
+        epochs=2,
+        options={"variant": "paper"},
+        optimization={"sharding": shards and Sharding(shards)},
+        held_out=HeldOutSet(*text),
+        monitors=(Monitor("monitor", *text),),
+    )
+    result = tune(configuration)
+    chosen = [[updates for updates, _ in i.heldout] for i in result.iterations]
+    shown = [[updates for updates, _ in i.monitors["monitor"]] for i in result.iterations]
+    assert [0, *chosen[0]] == shown[0]
+    assert chosen[1] == shown[1]
+    scores = [score for iteration in result.iterations for _, score in iteration.heldout]
+    assert (result.selection, result.score) == ("best-heldout", max(scores))
+
+
 def test_only_the_newest_iteration_keeps_the_learner(toy: Toy) -> None:
     tune(online(toy, epochs=3))
     with NBestStore.open(toy.directory / "work" / "nbests.lmdb") as store:
