@@ -222,24 +222,34 @@ def format_sparkline(values: Sequence[float | None], encoding: str) -> str:
 
 # Notebooks align all cells to the right, so that a class would not do.
 _TEXT_CELL, _NUMBER_CELL = ' style="text-align:left"', " class=n"
+_MOST_COLUMNS = 5
+"""Columns of numbers that a phone shows next to each other."""
 
 
 def render_table(
     head: Sequence[str], rows: Iterable[Sequence[str]], texts: Collection[int] = ()
 ) -> str:
-    """Return an HTML table; columns at the places ``texts`` hold text, others numbers."""
+    """Return an HTML table; columns at the places ``texts`` hold text, others numbers.
 
-    def row(cells: Sequence[str], tag: str) -> str:
+    On a phone, a row of a table of many columns takes several lines (``stacked``). Browsers that
+    then take it for no table read its roles.
+    """
+    kind, role = ("", "") if len(head) <= _MOST_COLUMNS else (' class="stacked"', " role={}")
+
+    def row(cells: Sequence[str], tag: str, name: str) -> str:
         marks = (_TEXT_CELL if n in texts else _NUMBER_CELL for n in range(len(cells)))
-        return "".join(
-            f"<{tag}{mark}>{escape(escape_controls(cell))}</{tag}>"
+        line = "".join(
+            f"<{tag}{mark}{role.format(name)}>{escape(escape_controls(cell))}</{tag}>"
             for mark, cell in zip(marks, cells, strict=True)
         )
+        return f"<tr{role.format('row')}>{line}</tr>"
 
-    body = "\n".join(f"<tr>{row(cells, 'td')}</tr>" for cells in rows)
+    body = "\n".join(row(cells, "td", "cell") for cells in rows)
+    group = role.format("rowgroup")
     return (
-        f'<div class="wide"><table>\n<thead><tr>{row(head, "th")}</tr></thead>\n'
-        f"<tbody>\n{body}\n</tbody></table></div>\n"
+        f'<div class="wide"><table{kind}{role.format("table")}>\n'
+        f"<thead{group}>{row(head, 'th', 'columnheader')}</thead>\n"
+        f"<tbody{group}>\n{body}\n</tbody></table></div>\n"
     )
 
 

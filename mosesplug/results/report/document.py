@@ -56,7 +56,16 @@ dl.facts dd, dl.columns dd { margin: 0; font-size: .85rem; }
 .sentence { border-left: 3px solid var(--edge);
   padding-left: .75rem; margin: 1rem 0; break-inside: avoid; }
 @media (max-width: 30rem) { body { padding: 1rem .75rem; } th, td { padding: .2rem .35rem; }
-  table { font-size: .8rem; } }
+  table { font-size: .8rem; }
+  .stacked, .stacked :is(thead, tbody) { display: block; }
+  .stacked tr { display: grid; grid-template-columns: repeat(5, minmax(0, 1fr));
+    align-items: center; }
+  .stacked tr:has(th) { border-bottom: 1px solid var(--rule); }
+  .stacked tr:nth-child(even) { background: var(--stripe); }
+  .stacked :is(th, td) { border: 0; padding-inline: .2rem; }
+  .stacked td { font-size: .75rem; }
+  .stacked th { font-size: .65rem; padding-inline: .1rem; white-space: normal; }
+  .stacked [style] { grid-column: 1 / -1; } }
 @media print { body { max-width: none; font-size: 10pt; } h2, p.note { break-after: avoid; }
   p.note, figure, .figures section, thead, tr { break-inside: avoid; } nav { display: none; }
   h1[id|="run"]:not(#run) { break-before: page; }

@@ -233,7 +233,7 @@ def test_columns_are_explained(page: str, heading: str) -> None:
 @pytest.mark.usefixtures("figures_without_svg")
 def test_error_rates_are_shown_as_rates(data: ReportData) -> None:
     text = render_page(replace(data, metric="WER", signature="WER|nrefs:1|version:x"), "x")
-    row = re.findall("<td class=n>(.*?)</td>", text)
+    row = re.findall("<td class=n[^>]*>(.*?)</td>", text)
     assert float(row[1]) == pytest.approx(1 - data.iterations[0].score, abs=5e-5)
     assert "less is better" in text
 
