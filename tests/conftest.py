@@ -107,9 +107,9 @@ def figures_without_svg(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     from mosesplug.results.report import figures  # not for tests without reports
 
-    def draw_only(draw: Callable[[Figure], None], name: str) -> str:
+    def draw_only(draw: Callable[[Figure], None], name: str, label: str) -> str:
         figures._draw_with_style(draw)
-        return f"<svg><title>{name}</title></svg>"
+        return f"<svg><title>{label}</title></svg>"
 
     monkeypatch.setattr(figures, "_save_svg", draw_only)
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
+from html import escape
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from mosesplug.errors import UsageError, suggest
+from mosesplug.escapes import escape_controls
 from mosesplug.metrics.error_rates import label_metric
 from mosesplug.results.report.data import ErrorSurface, ReportData, list_monitors
 from mosesplug.results.report.lattice import draw_envelope, draw_lattice
@@ -303,7 +305,7 @@ def render_svg(name: str, data: ReportData) -> str:
     Raises:
         UsageError: matplotlib is missing, or the run has no data for this figure.
     """
-    return _save_svg(lambda figure: FIGURES[name](figure, data), name)
+    return _save_svg(lambda figure: FIGURES[name](figure, data), name, name)
 
 
 def render_surface_svgs(data: ReportData) -> list[str]:
@@ -331,14 +333,18 @@ def render_surface_svgs(data: ReportData) -> list[str]:
         axes.set_position(place)
 
     return [
-        _save_svg(partial(draw, surface=surface), f"surface {number}")
+        _save_svg(
+            partial(draw, surface=surface), f"surface {number}", f"error surface of {surface.name}"
+        )
         for number, surface in enumerate(data.surfaces)
     ]
 
 
-def _save_svg(draw: Callable[[Figure], None], name: str) -> str:
+def _save_svg(draw: Callable[[Figure], None], name: str, label: str) -> str:
+    """Return a figure that screen readers name instead of reading its ticks."""
     text = _save(draw, name, lambda drawing: drawing.render_svg())
-    return follow_the_page(text[text.index("<svg") :])
+    start = f'<svg role="img" aria-label="{escape(escape_controls(label))}"'
+    return follow_the_page(text[text.index("<svg") :].replace("<svg", start, 1))
 
 
 def render_png(name: str, data: ReportData, dots_per_inch: int) -> bytes:
