@@ -26,6 +26,9 @@ _OPTIONS = (
     *("--remote-debugging-pipe", "--hide-scrollbars"),
 )
 
+_KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowRight": 39}
+"""Codes of the keys that tests press."""
+
 
 def find_chromium() -> str:
     """The program; the test is skipped where there is none."""
@@ -132,6 +135,20 @@ class Browser:
             buttons=int(kind != "Released"),
             clickCount=int(kind != "Moved"),
         )
+
+    def press(self, key: str, *, shift: bool = False) -> None:
+        """Press a key that writes no text, or Enter, and release it."""
+        code, modifiers = _KEYS[key], 8 if shift else 0
+        text = {"text": "\r"} if key == "Enter" else {}
+        for kind in ("keyDown" if text else "rawKeyDown", "keyUp"):
+            self._call(
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=key,
+                windowsVirtualKeyCode=code,
+                modifiers=modifiers,
+                **(text if kind == "keyDown" else {}),
+            )
 
     def print_media(self, media: str) -> None:
         """Show the page as on paper (``print``), or on a screen (an empty text)."""

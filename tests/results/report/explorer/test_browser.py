@@ -282,24 +282,79 @@ def test_arrow_keys_move_between_views(shown: Shown) -> None:
     assert browser.evaluate("document.activeElement.id") == "tab-runs"
 
 
+FOCUS = """(() => {
+  const active = document.activeElement;
+  if (active === document.body) return null;
+  const { left, top, width, height } = active.getBoundingClientRect();
+  const x = Math.min(Math.max(left + width / 2, 1), innerWidth - 1);
+  const seen = document.elementFromPoint(x, top + Math.min(height / 2, 10));
+  const isSeen = seen !== null && (active.contains(seen) || seen.contains(active));
+  const ring = parseFloat(getComputedStyle(active).outlineWidth);
+  return [active.id || active.ariaLabel || active.textContent, isSeen && ring > 0];
+})()"""
+"""The name of what has the keyboard focus, and whether a reader sees it."""
+
+
+def test_tab_key_walks_through_all_views(shown: Shown) -> None:
+    def walk(*, back: bool) -> list[str]:
+        names: list[str] = []
+        for _ in range(150):
+            browser.press("Tab", shift=back)
+            if (focus := browser.evaluate(FOCUS)) is None:
+                return names
+            assert focus[1], f"{focus[0]} is focused where nobody sees it"
+            names.append(focus[0])
+        raise AssertionError(f"the Tab key does not leave {names[-1]}")
+
+    for tab in ("sentences", "curves", "runs", "report", "weights"):
+        browser = shown.open(f"#tab={tab}&sentence=1")
+        names = walk(back=False)
+        assert f"tab-{tab}" in names
+    assert names == walk(back=True)[::-1]
+
+
+def test_keys_keep_their_place(shown: Shown) -> None:
+    browser = shown.open("#tab=weights")
+    value = browser.evaluate("document.querySelector('#w1').value")
+    browser.evaluate("document.querySelector('#w1').focus()")
+    browser.press("ArrowRight")
+    browser.wait_for(f"document.querySelector('#w1').value !== '{value}'")
+    undo = "[...document.querySelectorAll('button')].find((b) => b.textContent === 'Undo')"
+    browser.wait_for(f"{undo}.ariaDisabled === 'false'")
+    browser.evaluate(f"{undo}.focus()")
+    browser.press("Enter")
+    browser.wait_for(f"document.querySelector('#w1').value === '{value}'")
+    # What a button no longer does keeps the focus on it.
+    assert browser.evaluate(f"{undo} === document.activeElement && {undo}.ariaDisabled") == "true"
+    browser.open(shown.page, "#tab=sentences")
+    browser.evaluate("document.querySelector('[data-sentence=\"3\"]').focus()")
+    browser.press("Enter")
+    assert browser.evaluate("document.activeElement.className") == "sentence-detail"
+    browser.press("Escape")
+    assert browser.evaluate("document.activeElement.ariaLabel") == "Open sentence 3"
+
+
+TICKS = (
+    "[...document.querySelectorAll('svg.chart')[0].querySelectorAll('[text-anchor=middle]')]"
+    ".map((one) => one.textContent).slice(0, -1)"
+)
+"""The iterations below a chart."""
+
+
 def test_zoom_of_a_chart(shown: Shown) -> None:
     browser = shown.open("#tab=curves")
-    ticks = (
-        "[...document.querySelectorAll('svg.chart')[0].querySelectorAll('[text-anchor=middle]')]"
-        ".map((one) => one.textContent).slice(0, -1)"
-    )
-    assert browser.evaluate(ticks) == ["1", "2", "3"]
+    assert browser.evaluate(TICKS) == ["1", "2", "3"]
     press = (
         "document.querySelector('svg.chart').dispatchEvent("
         "new KeyboardEvent('keydown', {{ key: '{}' }}))"
     )
     browser.evaluate(press.format("+"))
-    assert browser.evaluate(ticks) == ["2", "3"]
+    assert browser.evaluate(TICKS) == ["2", "3"]
     for _ in range(3):  # The range follows the cursor.
         browser.evaluate(press.format("ArrowLeft"))
-    assert browser.evaluate(ticks) == ["1", "2"]
+    assert browser.evaluate(TICKS) == ["1", "2"]
     browser.evaluate("document.querySelector('[aria-label^=\"Zoom out\"]').click()")
-    assert browser.evaluate(ticks) == ["1", "2", "3"]
+    assert browser.evaluate(TICKS) == ["1", "2", "3"]
     box = browser.evaluate(
         "(({ left, top, width }) => [left, top, width])("
         "document.querySelector('svg.chart').getBoundingClientRect())"
@@ -311,7 +366,7 @@ def test_zoom_of_a_chart(shown: Shown) -> None:
     )
     browser.mouse("Released", box[0] + 0.7 * box[2], box[1] + 30)
     assert browser.evaluate("document.querySelector('.selection')") is None
-    assert browser.evaluate(ticks) == ["1", "2"]
+    assert browser.evaluate(TICKS) == ["1", "2"]
 
 
 def test_sparse_features_are_one_factor(shown: Shown) -> None:
@@ -342,7 +397,7 @@ def test_groups_are_one_factor(shown: Shown) -> None:
     undo = "[...document.querySelectorAll('button')].find((one) => one.textContent === 'Undo')"
     for _ in range(2):
         browser.evaluate(f"{undo}.click()")
-    assert browser.evaluate(f"{undo}.disabled")
+    assert browser.evaluate(f"{undo}.ariaDisabled") == "true"
 
 
 def test_two_runs_side_by_side(shown: Shown) -> None:
@@ -472,9 +527,9 @@ def test_narrow_screens_and_paper(shown: Shown) -> None:
     for tab in ("weights", "sentences", "curves", "runs", "report"):
         browser.evaluate(f"document.querySelector('#tab-{tab}').click()")
         assert browser.evaluate("document.documentElement.scrollWidth") <= 390
-    # Scores need no scrolling to the side: sentences are below them.
+    # Numbers need no scrolling to the side: those of a row take several lines.
     shown.open("#tab=sentences&sentence=1")
-    for tab, n_tables in (("sentences", 2), ("runs", 1)):
+    for tab, n_tables in (("sentences", 2), ("runs", 1), ("report", 4)):
         browser.evaluate(f"document.querySelector('#tab-{tab}').click()")
         widths = browser.evaluate(
             f"[...document.querySelectorAll('.panel-{tab} table.stacked')]"

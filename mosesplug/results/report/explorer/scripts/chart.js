@@ -1,6 +1,6 @@
 // Charts of lines: values on hover and by arrow keys, series on and off, zoom by drag, button or key.
 
-import { drawing, element, button, replaceChildren } from "./elements.js";
+import { activate, button, drawing, element, replaceChildren } from "./elements.js";
 import { formatTick } from "./format.js";
 
 /**
@@ -64,15 +64,19 @@ export function makeChart(settings) {
   let hovered = -1;
   const plot = drawing("svg", {
     viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
-    role: "img",
+    // Screen readers leave the keys to an application; they read the values below the chart.
+    role: "application",
+    "aria-roledescription": "chart",
     tabindex: 0,
     class: "chart",
     "aria-label": `${settings.title}. Left and right arrow keys show the values, plus and minus zoom.`,
     onpointermove: (/** @type {PointerEvent} */ event) => move(event),
-    onpointerleave: () => hover(-1),
+    // A finger leaves when it is lifted: the values stay.
+    onpointerleave: (/** @type {PointerEvent} */ event) => event.pointerType === "mouse" && hover(-1),
     onkeydown: (/** @type {KeyboardEvent} */ event) => press(event),
     onpointerdown: (/** @type {PointerEvent} */ event) => {
       dragged = position(event);
+      hover(nearest(dragged));
       plot.setPointerCapture(event.pointerId);
     },
     onpointerup: (/** @type {PointerEvent} */ event) => zoomTo(event),
@@ -106,7 +110,11 @@ export function makeChart(settings) {
       selection.setAttribute("width", String(ends[1] - ends[0]));
       plot.append(selection);
     }
-    hover(xs.reduce((best, at, k) => Math.abs(at - x) < Math.abs(xs[best] - x) ? k : best, 0));
+    hover(nearest(x));
+  }
+  /** @param {number} x @returns {number} the place of the nearest value */
+  function nearest(x) {
+    return xs.reduce((best, at, k) => Math.abs(at - x) < Math.abs(xs[best] - x) ? k : best, 0);
   }
   function release() {
     dragged = null;
@@ -115,10 +123,9 @@ export function makeChart(settings) {
   /** @param {PointerEvent} event */
   function zoomTo(event) {
     if (dragged === null) return;
-    const [low, high] = [dragged, position(event)].sort((a, b) => a - b);
+    const [start, end] = [nearest(dragged), nearest(position(event))].sort((a, b) => a - b);
     release();
-    const inside = [...xs.keys()].filter((k) => xs[k] >= low && xs[k] <= high);
-    if (inside.length >= 2) show(inside[0], inside[inside.length - 1]);
+    if (start < end) show(start, end);
   }
   /** @param {KeyboardEvent} event */
   function press(event) {
@@ -189,8 +196,8 @@ export function makeChart(settings) {
       series.map((one, k) => (shown[k] ? drawSeries(one, k, toY) : null)),
       dragged !== null && selection,
     );
-    zoomIn.toggleAttribute("disabled", to - from <= 1);
-    zoomOut.toggleAttribute("disabled", to - from >= xs.length - 1);
+    activate(zoomIn, to - from > 1);
+    activate(zoomOut, to - from < xs.length - 1);
     showValues();
   }
   /** @param {Series} one @param {number} place @param {(y: number) => number} toY */

@@ -98,6 +98,15 @@ export function button(label, onclick, attributes = {}) {
 }
 
 /**
+ * Say whether a button does something now; unlike a disabled one, it keeps the keyboard focus.
+ * @param {HTMLElement} node
+ * @param {boolean} isActive
+ */
+export function activate(node, isActive) {
+  node.setAttribute("aria-disabled", String(!isActive));
+}
+
+/**
  * Return a labeled choice.
  * @param {string} label
  * @param {string[]} options

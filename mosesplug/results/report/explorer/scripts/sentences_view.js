@@ -29,7 +29,10 @@ const NUMBERS = ["score", "change", "loss", "length"];
  */
 export function makeSentencesView(session) {
   const list = element("div", {});
-  const detail = element("section", { class: "sentence-detail", tabindex: -1 });
+  const detail = element("section", {
+    class: "sentence-detail", tabindex: -1,
+    onkeydown: (/** @type {KeyboardEvent} */ event) => event.key === "Escape" && close(),
+  });
   const message = element("p", { class: "note", role: "status" });
   const search = /** @type {HTMLInputElement} */ (element("input", {
     type: "search", placeholder: "Regular expression", "aria-label": "Search texts by a regular expression",
@@ -174,6 +177,17 @@ export function makeSentencesView(session) {
     detail.querySelector("h3")?.scrollIntoView({ block: "nearest" });
   }
 
+  /** Close the sentence, and return to its row. */
+  function close() {
+    const { sentence } = session;
+    const place = findPlace(sentence);
+    if (place >= 0) session.tablePage = Math.floor(place / PAGE);
+    session.open(-1);
+    session.notify();
+    const row = /** @type {HTMLElement | null} */ (list.querySelector(`[data-sentence="${sentence}"]`));
+    (row ?? search).focus();
+  }
+
   /** Place of the first hypothesis of the present page, in the order of ranks. */
   let first = 0;
   let shownSentence = -1;
@@ -215,13 +229,7 @@ export function makeSentencesView(session) {
       },
       previous: place > 0 ? () => move(place - 1) : null,
       next: place + 1 < rows.length ? () => move(place + 1) : null,
-      close: () => {
-        if (place >= 0) session.tablePage = Math.floor(place / PAGE);
-        session.open(-1);
-        session.notify();
-        const row = /** @type {HTMLElement | null} */ (list.querySelector(`[data-sentence="${sentence}"]`));
-        (row ?? search).focus();
-      },
+      close,
     }));
   }
 

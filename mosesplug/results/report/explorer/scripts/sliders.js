@@ -41,6 +41,8 @@ export function makeSliders(session, run) {
     const { name, title } = direction;
     const id = `w${controls.length}`;
     let isMoving = false;
+    /** @type {Weights | null} before a press */
+    let pressed = null;
     const slider = /** @type {HTMLInputElement} */ (element("input", {
       type: "range", step: "any", id, "aria-label": `Weight of ${name}`,
       oninput: () => {
@@ -49,6 +51,15 @@ export function makeSliders(session, run) {
         isMoving = true;
       },
       onchange: () => (isMoving = false),
+      onpointerdown: () => (pressed = run.present.weights),
+      // A finger that scrolls the page moves the slider first.
+      onpointercancel: () => {
+        if (run.history.at(-1) !== pressed) return;
+        isMoving = false;
+        waiting = null;
+        run.undo();
+        session.notify();
+      },
     }));
     const number = /** @type {HTMLInputElement} */ (element("input", {
       type: "text", inputmode: "decimal", "aria-label": `Weight of ${name}, a number`,

@@ -2,7 +2,7 @@
 
 import { makeCopies } from "./copies.js";
 import { describeMissingLists } from "./data.js";
-import { button, choice, element, markWords, replaceChildren } from "./elements.js";
+import { activate, button, choice, element, markWords, replaceChildren } from "./elements.js";
 import { formatCount, formatDifference, formatScore } from "./format.js";
 import { findLengthRatio } from "./scorer.js";
 import { makeSliders } from "./sliders.js";
@@ -82,7 +82,7 @@ function build(node, session, run, openSentence) {
 
   return () => {
     base.select.selectedIndex = run.basePoint;
-    undo.toggleAttribute("disabled", run.history.length === 0);
+    activate(undo, run.history.length > 0);
     const present = run.findPoint();
     for (const one of points.querySelectorAll("[data-point]")) {
       one.setAttribute("aria-pressed", String(Number(one.getAttribute("data-point")) === present));
