@@ -198,15 +198,15 @@ def _score_lists(
     count = len(context.store.iterations())
     problem, iterations = _merge_lists(context), find_window(context, count)
     lists, before = problem.tuning_set, chosen.score
-    texts = read_chosen(
-        context.store, iterations, lists, context.vector(chosen.weights, lists.space)
-    )
     left_out: Mapping[int, bytes] | None = None
     if has_budget:
         score, left_out = score_left_out(context, problem, iterations, chosen.weights, before)
-        chosen, texts = replace(chosen, score=score), {**texts, **(left_out or {})}
-    reported = reporter.score(arrange_texts(texts))
-    return replace(chosen, reported=reported), left_out, before if has_budget else None
+        chosen = replace(chosen, score=score)
+    if reporter.metrics:
+        vector = context.vector(chosen.weights, lists.space)
+        texts = read_chosen(context.store, iterations, lists, vector) | dict(left_out or {})
+        chosen = replace(chosen, reported=reporter.score(arrange_texts(texts)))
+    return chosen, left_out, before if has_budget else None
 
 
 def _score_monitors(

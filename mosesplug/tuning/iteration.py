@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, replace
+from itertools import islice
 from typing import Any
 
 from formats.errors import FormatError
@@ -130,11 +131,12 @@ def report_first_bests(context: Context, iteration: int) -> dict[str, float]:
         return {}
     n_sentences = context.references.n_sentences
     texts = read_first_bests(context.store, iteration, n_sentences)
-    for path in context.workspace.shard_stores if not texts else ():
-        with NBestStore.open(path) as shard:
-            last = shard.iterations()[-1]
-            if last.record["epoch"] == iteration:
-                texts |= read_first_bests(shard, last.iteration, n_sentences)
+    sharding = context.configuration.optimization.sharding
+    if not texts and sharding is not None:
+        # More shards may be left of an epoch that was killed.
+        for path in islice(context.workspace.shard_stores, sharding.shards):
+            with NBestStore.open(path) as shard:
+                texts |= read_first_bests(shard, shard.iterations()[-1].iteration, n_sentences)
     scores = reporter.score(arrange_texts(texts))
     context.watch(MetricsReported(iteration, reporter.display(scores)))
     return scores

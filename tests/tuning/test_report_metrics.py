@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from typing import Any
 
@@ -91,6 +92,23 @@ def test_epochs_are_reported(toy: Toy, keeps: bool, sharding: Sharding | None) -
     check_equal(result)
     assert result.reported == (result.iterations[-1].reported if result.score else {})
     assert tune(reporting(toy, "plain", **more)).weights == result.weights
+
+
+def test_shards_that_are_left_over_are_not_reported(toy: Toy) -> None:
+    """As of an epoch that was killed in three shards, and is repeated in two."""
+
+    def run(name: str, shards: int, epochs: int, **more: Any) -> Result:
+        learner = {"algorithm": "mira", "options": {"epochs": epochs, "batch": 4}}
+        learner |= {"sharding": Sharding(shards=shards)}
+        more |= {"optimization": learner, "online": OnlineSettings("process")}
+        return tune(reporting(toy, name, SAME, maximum_iterations=0, **more))
+
+    lines = (toy.directory / "input").read_text().splitlines(keepends=True)
+    (toy.directory / "reversed").write_text("".join(reversed(lines)))
+    run("three", 3, 2, input=toy.directory / "reversed")
+    run("work", 2, 1)
+    shutil.copytree(toy.directory / "three" / "shard.3", toy.directory / "work" / "shard.3")
+    check_equal(run("work", 2, 2, existing="continue"))
 
 
 def test_what_people_read(toy: Toy) -> None:
