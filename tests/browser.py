@@ -150,6 +150,17 @@ class Browser:
                 **(text if kind == "keyDown" else {}),
             )
 
+    def swipe(self, start: tuple[float, float], end: tuple[float, float]) -> None:
+        """Move a finger over the screen in a few steps, and lift it; a tap if both are equal."""
+        self._call("Emulation.setTouchEmulationEnabled", enabled=True)
+        for step in (0, 1, 2, 3, 4, 5, 5):
+            x, y = (a + (b - a) * step / 5 for a, b in zip(start, end, strict=True))
+            kind = "touchMove" if step else "touchStart"
+            self._call("Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": x, "y": y}])
+            # The finger rests before it is lifted, so that the page does not go on scrolling.
+            time.sleep(0.2 if step == 5 else 0.02)
+        self._call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+
     def print_media(self, media: str) -> None:
         """Show the page as on paper (``print``), or on a screen (an empty text)."""
         self._call("Emulation.setEmulatedMedia", media=media)

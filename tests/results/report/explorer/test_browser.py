@@ -334,6 +334,42 @@ def test_keys_keep_their_place(shown: Shown) -> None:
     assert browser.evaluate("document.activeElement.ariaLabel") == "Open sentence 3"
 
 
+def test_fingers_scroll_the_page_and_zoom_charts(shown: Shown) -> None:
+    browser = shown.open("#tab=weights")
+    browser.resize(390, 600)
+
+    def find(selector: str) -> tuple[float, float, float]:
+        left, top, width = browser.evaluate(
+            f"(() => {{ const node = document.querySelector('{selector}');"
+            "node.scrollIntoView({ block: 'center', behavior: 'instant' });"
+            "const { left, top, width } = node.getBoundingClientRect();"
+            "return [left, top, width]; })()"
+        )
+        return left, top + 10, width
+
+    value = browser.evaluate("document.querySelector('#w0').value")
+    left, top, width = find("#w0")
+    before = browser.evaluate("scrollY")
+    browser.swipe((left + 0.1 * width, top), (left + 0.1 * width, top - 150))
+    browser.wait_for(f"scrollY > {before}")
+    assert browser.evaluate("document.querySelector('#w0').value") == value
+    left, top, width = find("#w0")
+    browser.swipe((left + 0.5 * width, top), (left + 0.9 * width, top))
+    browser.wait_for(f"document.querySelector('#w0').value > {value}")
+    browser.evaluate("document.querySelector('#tab-curves').click()")
+    left, top, width = find("svg.chart")
+    before = browser.evaluate("scrollY")
+    browser.swipe((left + 0.5 * width, top), (left + 0.5 * width, top - 150))
+    browser.wait_for(f"scrollY > {before}")
+    left, top, width = find("svg.chart")
+    browser.swipe((left + 0.5 * width, top), (left + 0.5 * width, top))
+    browser.wait_for("document.querySelector('.values').textContent.startsWith('iteration 2: a: ')")
+    assert browser.evaluate(TICKS) == ["1", "2", "3"]
+    browser.swipe((left + 0.2 * width, top), (left + 0.6 * width, top))
+    browser.wait_for(f"{TICKS}.join() === '1,2'")
+    browser.resize(1150, 800)
+
+
 TICKS = (
     "[...document.querySelectorAll('svg.chart')[0].querySelectorAll('[text-anchor=middle]')]"
     ".map((one) => one.textContent).slice(0, -1)"
