@@ -63,7 +63,7 @@ def test_iterations(work: Path) -> None:
     assert "2 iterations, BLEU" in repr(run)
     assert "not finished" in repr(run)
     shown = run._repr_html_()
-    assert shown.count("<table>") == 3
+    assert shown.count("<table") == 3
     assert "Held-out set and monitors" in shown
     assert "The newest weights" in shown
 
@@ -319,7 +319,7 @@ def test_explanations_are_those_of_the_commands(
     assert why.hypotheses["rank"].tolist() == [1, 2]
     assert why.table["feature"].tolist() == ["TM0_0", "LM0_0"]
     assert why.features["low"].tolist() == [-np.inf, 0.375]
-    assert "<table>" in why._repr_html_()
+    assert "<table" in why._repr_html_()
     sides = ["--weights", f"{work}:1", "--weights", "LM0= 1 TM0= 0"]
     with pytest.raises(SystemExit):
         main(["nbest", "diff", str(work), *sides, "--top", "1"])
