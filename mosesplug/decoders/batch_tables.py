@@ -104,7 +104,9 @@ class BatchTables:
             OSError, FormatError: a table cannot be read.
         """
         paths = tuple(line.path or "" for line in self.lines)
-        return _read_entries(paths, self.longest, self.directory, self.sentences)
+        states = tuple((self.directory / path).stat() for path in paths)
+        versions = tuple((state.st_mtime_ns, state.st_size) for state in states)
+        return _read_entries(paths, versions, self.longest, self.directory, self.sentences)
 
     def write(self, sentences: Sequence[bytes], prefix: str) -> Path:
         """Write the tables of some sentences, and a configuration with them.
@@ -138,8 +140,13 @@ class BatchTables:
 
 @lru_cache(maxsize=1)
 def _read_entries(
-    paths: tuple[str, ...], longest: int, directory: Path, sentences: tuple[bytes, ...]
+    paths: tuple[str, ...],
+    versions: tuple[tuple[int, int], ...],
+    longest: int,
+    directory: Path,
+    sentences: tuple[bytes, ...],
 ) -> TableEntries:
+    del versions  # another run of this process may find the tables changed
     entries = TableEntries(paths)
     entries.expect({p for text in sentences for p in list_phrases(text, longest)}, directory)
     return entries

@@ -119,6 +119,15 @@ def test_a_configuration_with_chart_search(config: Path) -> None:
     assert cut(config) is None
 
 
+def test_tables_that_changed_are_read_again(config: Path, tmp_path: Path) -> None:
+    tables = cut(config)
+    assert tables is not None
+    tables.write([b"d"], "batch")
+    (tmp_path / "orders").write_bytes(b"d ||| other ||| 0.25 0.75\n")
+    tables.write([b"d"], "batch")
+    assert (tmp_path / "batch.table2").read_bytes() == b"d ||| other ||| 0.25 0.75\n"
+
+
 def test_a_damaged_table(config: Path, tmp_path: Path) -> None:
     (tmp_path / "phrases.gz").write_bytes(gzip.compress(PHRASES * 99)[:-9])
     tables = cut(config)
