@@ -60,6 +60,10 @@ dl.facts dd, dl.columns dd { margin: 0; font-size: .85rem; }
   .stacked, .stacked :is(thead, tbody) { display: block; }
   .stacked tr { display: grid; grid-template-columns: repeat(5, minmax(0, 1fr));
     align-items: center; }
+  .stacked tr:has(> .n:first-child:nth-last-child(6)) {
+    grid-template-columns: repeat(3, minmax(0, 1fr)); }
+  .stacked tr:has(> .n:first-child:nth-last-child(8)) {
+    grid-template-columns: repeat(4, minmax(0, 1fr)); }
   .stacked tr:has(th) { border-bottom: 1px solid var(--rule); }
   .stacked tr:nth-child(even) { background: var(--stripe); }
   .stacked :is(th, td) { border: 0; padding-inline: .2rem; }
