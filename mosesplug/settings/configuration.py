@@ -345,7 +345,7 @@ class Configuration:
     sentence_weights: Annotated[
         Path | SentenceWeights | None,
         Opt(
-            "Weights of sentences; FILE has a number on each line",
+            "Weights of sentences; FILE has one on each line",
             "Learning",
             exists="file",
             what="the file of weights of sentences",

@@ -316,7 +316,7 @@ def test_bleu_as_the_utility_is_list_mbr(
     [
         (("--metric", "WER", "--list-mbr"), "--metric and --list-mbr exclude each other"),
         (("--metric-settings", "case:false"), "--metric-settings requires --metric"),
-        (("--metric", "COMET"), "unknown metric 'COMET'"),
+        (("--metric", "NOVEL"), "unknown metric 'NOVEL'"),
     ],
 )
 def test_usage_errors_of_metrics(
