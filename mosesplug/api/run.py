@@ -408,7 +408,8 @@ class Run:
                 result.
             sentence: the only sentence; None: all.
             iteration, source, references, ids: as for ``explain``.
-            top: sentences that are printed, of those that gain and lose most each.
+            top: the most sentences that are printed, of those that gain, of those that lose, and of
+                those that keep their score.
 
         Raises:
             UsageError: ``sentence`` is not a number from 0 or a known id.

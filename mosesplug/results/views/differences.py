@@ -151,7 +151,8 @@ class FirstBestDifference:
             changed, or whose sum of values changed at a weight other than 0.
         sentences: the sentences that have a list on both sides.
         text: source sentences and references, as far as they are known.
-        top: largest number of sentences that blocks show as gained most, and as lost most.
+        top: largest number of sentences that blocks show of those that gained, of those that lost,
+            and of those that kept their score.
     """
 
     JSON_KEYS: ClassVar = "a b metric sentence_metric score_a score_b features sentences"
@@ -178,7 +179,10 @@ class FirstBestDifference:
         return str(self.a), str(self.b)
 
     def blocks(self, _medium: Medium) -> Iterator[Block]:
-        """Yield totals, the features by their swing, and the sentences that changed most."""
+        """Yield totals, the features by their swing, and the sentences that changed most.
+
+        Sentences with other words and the same score come last.
+        """
         yield from self._list_overview()
         if self.changed:
             yield ""
@@ -186,7 +190,9 @@ class FirstBestDifference:
         ordered = sorted(self.changed, key=lambda sentence: sentence.gain)
         gained = [sentence for sentence in ordered[::-1] if sentence.gain > 0.0]
         lost = [sentence for sentence in ordered if sentence.gain < 0.0]
-        for title, sentences in (("gained most", gained), ("lost most", lost)):
+        equal = [sentence for sentence in ordered if sentence.gain == 0.0]
+        groups = {"gained most": gained, "lost most": lost, "other words, the same score": equal}
+        for title, sentences in groups.items():
             shown = sentences[: self.top]
             yield from [f"\n{title}:"] if shown else []
             for sentence in shown:

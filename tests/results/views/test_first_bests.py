@@ -10,6 +10,7 @@ import pytest
 
 from mosesplug.errors import DataError, StoreError, UsageError
 from mosesplug.metrics import metric
+from mosesplug.results.render.render import render
 from mosesplug.results.views.differences import FeatureChange, IterationDifference
 from mosesplug.results.views.first_bests import compare_first_bests, compare_iterations
 from mosesplug.results.views.run import open_run
@@ -159,6 +160,17 @@ def test_two_weight_vectors_by_hand(tmp_path: Path) -> None:
     assert effect.score_b < effect.score_a
     assert (one.sentences, one.features) == ((dog,), effect.features)
     assert listed.text_a == listed.text_b == "she sees a small dog today"
+
+
+def test_other_words_with_the_same_score_are_shown(tmp_path: Path) -> None:
+    """Neither hypothesis has a word of the reference."""
+    lists = [[Hypothesis(0, b"a dog", (0, 2)), Hypothesis(0, b"dogs bark", (2, 0))]]
+    work = make_run(tmp_path / "work", lists=lists)
+    sides = [("a", Weights((0.0, 1.0))), ("b", Weights((1.0, 0.0)))]
+    with open_run(work) as run:
+        shown = render(compare_first_bests(run, sides, sentence=0, top=1))
+    assert "\nother words, the same score:\nsentence 0: BLEU+1 " in shown
+    assert "  A          a dog\n  B          dogs bark\n" in shown
 
 
 def test_sparse_features_change_first_bests(tmp_path: Path) -> None:
