@@ -18,6 +18,8 @@ from tests.waiting import alive, wait_until
 PLAIN = lambda system: system.config  # noqa: E731
 KBMIRA = ("tune", "--algorithm", "kbmira", "--option", "epochs=2")
 ONLINE = ("tune", "--online", "--algorithm", "mira", "--option", "batch=2")
+# By default, a process decodes each mini-batch of this system.
+SERVER = ("--online-decoder", "server")
 
 # The command with its options, and what it reads: a configuration, or also other input.
 REGIMES: dict[str, tuple[tuple[str, ...], Callable[[System], Any]]] = {
@@ -26,10 +28,10 @@ REGIMES: dict[str, tuple[tuple[str, ...], Callable[[System], Any]]] = {
     "graphs": ((*KBMIRA, "--forest"), PLAIN),
     "lattice-samples": (("mert-moses", "--lattice-samples", "5", "--random-restarts", "1"), PLAIN),
     "hg-mira": (("mert-moses", "--hg-mira", "--batch-mira-args", "-J 2"), PLAIN),
-    "online": (ONLINE, PLAIN),
-    "process": ((*ONLINE, "--online-decoder", "process"), PLAIN),
+    "server": ((*ONLINE, *SERVER), PLAIN),
+    "process": (ONLINE, PLAIN),
     "shards": ((*ONLINE, "--shards", "2"), PLAIN),
-    "async": ((*ONLINE, "--shards", "2", "--async", "--async-order", "fixed"), PLAIN),
+    "async": ((*ONLINE, *SERVER, "--shards", "2", "--async", "--async-order", "fixed"), PLAIN),
 }
 
 
@@ -83,3 +85,4 @@ def test_killed_and_continued(programs: Programs, regime: str) -> None:
     names += ["run3.sparse-weights", "run4.sparse-weights"] if regime == "sparse" else []
     for name in names:
         assert (work / name).read_bytes() == (whole / name).read_bytes(), name
+    assert (work / "batch.table1").is_file() == (regime == "process")
