@@ -42,14 +42,9 @@ class FeatureChange:
     worse: Count = 0
 
     @property
-    def change(self) -> Change:
-        """B's weight minus A's."""
-        return self.weight_b - self.weight_a
-
-    @property
     def swing(self) -> Change:
         """The change of the weight times the sum of the differences."""
-        return self.change * self.values
+        return (self.weight_b - self.weight_a) * self.values
 
 
 @dataclass(frozen=True)
@@ -231,27 +226,23 @@ class FirstBestDifference:
         """Yield the features, those that decided most first."""
         (a, b), features = self.labels, self.features
         ordered = sorted(features, key=lambda row: -abs(row.swing))
+        # The table of one sentence fits on a terminal of 80 columns.
+        counted = ("sentences", "better", "worse") if len(self.sentences) > 1 else ()
         yield (
             "value: that of the new 1-best minus that of the old one, summed over "
             f"{count_noun(len(self.changed), 'sentence')}"
         )
-        yield (
-            "lead: weight times value; swing: change times value; sentences: those in which this "
-            "swing is the largest"
-        )
+        yield f"lead: weight times value; swing: lead {b} minus lead {a}"
+        if counted:
+            yield "sentences: number of sentences in which this swing is the largest"
         labels = {"weight_a": f"weight {a}", "weight_b": f"weight {b}"}
-        labels |= {"lead_a": f"lead at {a}", "lead_b": f"lead at {b}"}
-        columns = "feature weight_a weight_b change values lead_a lead_b swing"
-        columns += " sentences better worse"
+        labels |= {"lead_a": f"lead {a}", "lead_b": f"lead {b}"}
+        columns = " ".join(["feature weight_a weight_b values lead_a lead_b swing", *counted])
         table = tabulate(FeatureChange, ordered[:_FEATURES], columns, labels)
         leads = sum(row.lead_a for row in features), sum(row.lead_b for row in features)
         sums = (f"{lead:+.4f}" for lead in (*leads, leads[1] - leads[0]))
-        counts = (
-            sum(row.sentences for row in features),
-            sum(row.better for row in features),
-            sum(row.worse for row in features),
-        )
-        totals = ("all", "", "", "", "", *sums, *map(str, counts))
+        counts = (str(sum(getattr(row, name) for row in features)) for name in counted)
+        totals = ("all", "", "", "", *sums, *counts)
         yield replace(table, rows=[*table.rows, totals])
         if len(ordered) > _FEATURES:
             yield f"({len(ordered) - _FEATURES} more)"

@@ -104,7 +104,7 @@ def test_diff_of_iterations(nbest: Run, work: Path) -> None:
     assert lines[3].startswith("3 hypotheses are in both lists of their sentence: 66.7%")
     table = [line.split() for line in lines if line.startswith(("LM0_0", "all"))]
     assert table == [
-        ["LM0_0", *("0.5000", "0.2500", "-0.2500", "-4", "-2.0000", "-1.0000", "+1.0000"), *"220"],
+        ["LM0_0", *("0.5000", "0.2500", "-4", "-2.0000", "-1.0000", "+1.0000"), *"220"],
         ["all", "-1.5000", "-0.2500", "+1.2500", *"220"],
     ]
     assert "  reference  she sees a small dog today" in lines
@@ -138,6 +138,9 @@ def test_diff_of_weights(nbest: Run, work: Path) -> None:
     assert re.fullmatch(r"BLEU of the 1-bests: 0\.\d+ to 0\.\d+ \(\+0\.\d+\)", lines[2])
     assert lines[3].startswith("3 sentences: the 1-best of 1 has other words")
     assert "  swing      LM0_0 +1.5000, TM0_0 +0.7500" in lines
+    out = nbest("diff", work, 1, *sides)[1]
+    head = next(line for line in out.splitlines() if line.startswith("feature"))
+    assert head.split()[-3:] == ["lead", "B", "swing"]  # no counts of sentences
     document = json.loads(nbest("diff", work, 1, *sides, "--json")[1])
     assert [change["causes"][0]["feature"] for change in document["sentences"]] == ["LM0_0"]
     assert document["features"][0]["swing"] == 1.5
