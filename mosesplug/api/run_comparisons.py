@@ -14,6 +14,10 @@ from mosesplug.results.views.sentence import (
 )
 
 _HYPOTHESIS = "rank text model_score=model sentence_score=metric"
+_SENTENCE = (
+    "sentence changed same_hypothesis metric_a metric_b model_a model_b lead_a lead_b text_a "
+    "text_b causes=swings"
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,6 +85,8 @@ class WeightEffect(ShownRecord):
         True
         >>> [row["text_b"] for row in effect.sentences if row["changed"]]
         ['she sees a small dog']
+        >>> [row["causes"] for row in effect.sentences if row["changed"]]
+        [{'LM0_0': 1.5, 'TM0_0': 0.75}]
         >>> [(row["feature"], row["swing"]) for row in effect.features]
         [('LM0_0', 1.5), ('TM0_0', 0.75)]
     """
@@ -116,9 +122,10 @@ class WeightEffect(ShownRecord):
         Columns: sentence; changed, 1 if the words differ; same_hypothesis, 1 if words and features
         are equal; metric_a, metric_b, sentence scores; model_a, model_b, model scores of A's
         hypothesis at the weights of A, and of B's at those of B; lead_a, lead_b, model score of B's
-        hypothesis minus that of A's, at the weights of A, and of B; text_a, text_b.
+        hypothesis minus that of A's, at the weights of A, and of B; text_a, text_b; causes, the
+        swings of at most three features by name, the largest first.
         """
-        return tabulate_records(SentenceChange, self.difference.sentences)
+        return tabulate_records(SentenceChange, self.difference.sentences, _SENTENCE)
 
     @property
     def table(self) -> Table:

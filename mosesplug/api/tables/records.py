@@ -23,7 +23,7 @@ from typing import (
 
 import numpy as np
 
-from mosesplug.api.tables.table import Column, ColumnType, Table
+from mosesplug.api.tables.table import Column, ColumnType, NamedValues, Table
 from mosesplug.results.render.record import find_hints
 from mosesplug.results.render.render import render
 from mosesplug.results.views.texts import decode_text
@@ -110,13 +110,14 @@ class Records(Sequence[Record], Tabular, Generic[Record]):
         return hash(self._records)
 
 
-_COLUMN_TYPES: dict[Any, Literal["int64", "float64", "text", "interval"]] = {
+_COLUMN_TYPES: dict[Any, Literal["int64", "float64", "text", "features", "interval"]] = {
     int: "int64",
     bool: "int64",
     float: "float64",
     str: "text",
     bytes: "text",
     tuple[bytes, ...]: "text",
+    Mapping[str, float]: "features",
     tuple[float, float]: "interval",
 }
 """Types of columns by the annotation of a field, without marks and ``None``."""
@@ -134,8 +135,8 @@ def tabulate_records(
         kind: the type of the records, whose annotations give the types of the columns.
         records: the records.
         columns: fields or properties, separated by blanks; ``name=field`` has another name. An
-            ``interval`` becomes ``low`` and ``high``. Empty: all fields that are numbers, texts
-            or intervals.
+            ``interval`` becomes ``low`` and ``high``. Empty: all fields that are numbers, texts,
+            intervals, or numbers by name.
         front: more columns, in front of these.
     """
     hints = {name: _strip_hint(hint) for name, hint in find_hints(kind).items()}
@@ -154,6 +155,8 @@ def tabulate_records(
                 converted[name.removesuffix("interval") + end] = "float64", numbers
         elif column_type == "text":
             converted[name] = "text", list(map(_decode, values))
+        elif column_type == "features":
+            converted[name] = "features", NamedValues.of_dicts(values)
         else:
             # NumPy converts None to NaN.
             converted[name] = column_type, np.array(values, dtype=column_type)

@@ -49,6 +49,16 @@ class NamedValues:
     names: Sequence[str]
     rows: SparseRows
 
+    @classmethod
+    def of_dicts(cls, rows: Sequence[Mapping[str, float]]) -> NamedValues:
+        """Return the column of the values of each row by name."""
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        places = {name: place for place, name in enumerate(names)}
+        indptr = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+        indices = np.array([places[name] for row in rows for name in row], dtype=np.int32)
+        data = np.array([value for row in rows for value in row.values()], dtype=np.float32)
+        return cls(names, SparseRows(indptr, indices, data))
+
     def as_dicts(self) -> list[dict[str, float]]:
         """Return the values of each row by name."""
         ends, values = self.rows.indptr.tolist(), self.rows.data.tolist()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 from mosesplug.errors import count_noun
-from mosesplug.escapes import mark_invalid_utf8
 from mosesplug.results.render.record import Change, Count, Score, Shown, Text, tabulate
 from mosesplug.results.render.render import Medium
 from mosesplug.results.render.tables import Block
@@ -52,6 +51,7 @@ class FeatureSwing:
     """A feature whose changed weight made B's 1-best overtake A's.
 
     Attributes:
+        feature: its name, printable.
         swing: B's weight minus A's, times the value in B's 1-best minus that in A's.
     """
 
@@ -90,6 +90,11 @@ class SentenceChange:
     text_a: str
     text_b: str
     causes: tuple[FeatureSwing, ...]
+
+    @property
+    def swings(self) -> Mapping[str, float]:
+        """The swings of the causes by feature, the largest first."""
+        return {cause.feature: cause.swing for cause in self.causes}
 
     @property
     def gain(self) -> float:
@@ -254,7 +259,7 @@ class FirstBestDifference:
             f"{change.metric_b:.4f} ({change.gain:+.4f}), lead {change.lead_a:+.4f} at {a}, "
             f"{change.lead_b:+.4f} at {b}{change.describe_lists()}"
         )
-        causes = (f"{mark_invalid_utf8(row.feature)} {row.swing:+.4f}" for row in change.causes)
+        causes = (f"{feature} {swing:+.4f}" for feature, swing in change.swings.items())
         lines = [
             ("source", self.text.source_sentence(number)),
             *(("reference", line) for line in self.text.reference_sentences(number)),

@@ -107,6 +107,15 @@ def test_arrow_types_and_nulls() -> None:
     assert pyarrow.RecordBatchReader.from_stream(make_table()).read_all().equals(table)
 
 
+@pytest.mark.parametrize("rows", [[{"c": 0.5, "a": 2.0}, {}, {"a": 1.0}], [{}, {}], []])
+def test_values_by_name(rows: list[dict[str, float]]) -> None:
+    column = NamedValues.of_dicts(rows)
+    assert [list(row.items()) for row in column.as_dicts()] == [list(row.items()) for row in rows]
+    pytest.importorskip("pyarrow")
+    table = Table.of_columns({"sparse": ("features", column)}).to_arrow()
+    assert table["sparse"].to_pylist() == [list(row.items()) for row in rows]
+
+
 def test_empty_table_keeps_its_types() -> None:
     pytest.importorskip("pyarrow")
     table = make_table(0).to_arrow()
