@@ -128,14 +128,17 @@ export function makeSentencesView(session) {
         keepFocus(list, session.notify.bind(session));
       }, { title, class: "sort" });
     };
+    const base = run.points[run.basePoint].label;
+    /** @type {[string, keyof SentenceRow, string][]} label, key and meaning of the columns of scores */
+    const columns = [
+      [run.run.sentenceMetric, "score", "score of the 1-best (score in conditions); larger is better"],
+      ["change", "change", `score of the 1-best minus that of the 1-best at the weights of ${base}`],
+      ["loss", "loss", "score of the best hypothesis (oracle) minus that of the 1-best"],
+    ];
     const header = [
       head("sentence", "sentence", "Sentence id"),
       "1-best",
-      ...(hasScores ? [
-        head(run.run.sentenceMetric, "score", "Sentence score of the 1-best (score in conditions); larger is better"),
-        head("change", "change", `Score of the 1-best less that of the 1-best at the weights of ${run.points[run.basePoint].label}`),
-        head("loss", "loss", "Score of the best hypothesis (oracle) less that of the 1-best"),
-      ] : []),
+      ...(hasScores ? columns.map(([label, key, meaning]) => head(label, key, meaning)) : []),
       head("length", "length", "Number of words of the 1-best"),
     ];
     const body = rows.slice(page * PAGE, (page + 1) * PAGE).map((row) => {
@@ -158,8 +161,7 @@ export function makeSentencesView(session) {
       if (key === order.key) heads[k].setAttribute("aria-sort", order.isDown ? "descending" : "ascending");
     });
     replaceChildren(list, rendered, pages > 1 && pager, hasScores && element("p", { class: "note" },
-      `${run.run.sentenceMetric} is that of the 1-best; larger is better. change: from the 1-best at the weights of ` +
-      `${run.points[run.basePoint].label}. loss: what the 1-best lacks to the best hypothesis, the oracle.`));
+      columns.map(([label, , meaning]) => `${label}: ${meaning}.`).join(" ")));
   }
 
   /** @param {number} page */
