@@ -166,7 +166,7 @@ class NbestDiffCommand:
     ids: SentenceIdsOfLines = None
     top: Annotated[
         int,
-        Opt("Of two iterations or weight vectors, changed sentences to show.", minimum=0),
+        Opt("Most sentences to show that gained, that lost, and whose score stayed.", minimum=0),
     ] = 5
     json: Json = False
 
