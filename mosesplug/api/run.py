@@ -561,10 +561,10 @@ def report(
         sentence: the sentence whose search graph is drawn; None selects a small one.
         dpi: dots per inch of a PNG.
         title: title of the page; None names the working directory.
-        report_metrics: metrics that the run did not optimize, or parts of its weighted sum: as
-            ``"TER"`` or ``"CHRF beta:3"``, or as ``command_metric`` returns them. The page has
-            their scores of each iteration, which mostly need ``references``, and plots of the
-            trade-offs.
+        report_metrics: metrics that the run did not optimize, or parts of its weighted sum. Each is
+            a text such as ``"TER"`` or ``"CHRF beta:3"``, or a metric that ``command_metric``
+            returns. The page has their scores in each iteration and plots of the trade-offs. Most
+            metrics need ``references``.
         sentences: number of sentences whose lists the page holds, evenly spread over the tuning
             set; None holds all. The scores of moved weights are those of these sentences.
         max_size: largest size of the lists in the page, in MB. If not all hypotheses fit, it holds
