@@ -149,7 +149,7 @@ def _draw_growth(figure: Figure, data: ReportData) -> None:
 def _draw_times(figure: Figure, data: ReportData) -> None:
     """Draw the seconds of decoder and optimizer."""
     if not has_times(data):
-        raise UsageError("the times of this run are unknown, as of imported lists")
+        raise UsageError("the times of this run are unknown: choose another figure")
     axes = figure.subplots()
     numbers = [facts.number for facts in data.iterations]
     decoding = np.array([facts.seconds_decoding for facts in data.iterations])

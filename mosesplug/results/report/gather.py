@@ -40,6 +40,7 @@ from mosesplug.results.views.lists import (
 )
 from mosesplug.results.views.run import StoredRun
 from mosesplug.results.views.texts import ParallelText, decode_text
+from mosesplug.settings.report import ReportSettings
 from mosesplug.settings.reported import find_reported
 from mosesplug.tuning.reporting import (
     arrange_texts,
@@ -58,7 +59,7 @@ _LONGEST_NAME = 60
 def gather_report_steps(
     run: StoredRun,
     text: ParallelText,
-    examples: int = 5,
+    examples: int = ReportSettings.examples,
     lattice: int | None = None,
     watched: Sequence[str | Metric] = (),
 ) -> Iterator[ReportData]:
