@@ -154,7 +154,7 @@ def test_settings_that_moses_lacks(toy: Toy, message: str, name: str | None) -> 
 
 def test_missing_vocabulary(toy: Toy, declaration: Path) -> None:
     (toy.directory / "top").unlink()
-    with pytest.raises(FormatError, match="No such file"):
+    with pytest.raises(UsageError, match="No such file"):
         check_functions(configure(toy, declaration))
 
 

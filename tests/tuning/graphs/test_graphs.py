@@ -338,7 +338,7 @@ def test_a_sentence_without_translation_has_no_graph(
     ("decoding", "more", "why"),
     [
         ({"lattice_samples": 3}, {}, "--lattice-samples"),
-        ({"transform": "bpe"}, {}, "rewriting the lists"),
+        ({"transform": "bpe"}, {}, "--forest excludes --transform"),
         ({}, {"metric": metric("TER", "")}, "kbmira learns from search graphs by BLEU with case"),
         ({}, {"metric": metric("BLEU", "case:false")}, "not by BLEU.*lc-ascii"),
     ],
